@@ -1,0 +1,49 @@
+.DEFAULT_GOAL := help
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+
+.PHONY: help install demo test check lint types format bench docs faults clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+install: $(VENV)/.installed ## Create .venv and install EpiCortex with everything for development
+
+demo: install ## Evolve networks that read handwritten digits (about two minutes)
+	$(BIN)/epicortex evolve digits --generations 40 --evolution.initial-networks 24 --evolution.max-networks 32
+
+test: install ## Run the linters, the type checker and the tests (under ten minutes)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 -m "not slow and not realdata"
+
+lint: install ## Check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install ## Check types
+	$(BIN)/mypy
+
+format: install ## Bring the code into its style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: install ## Build the documentation site into docs/_build/html
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+faults: install ## Kill, truncate, fill and flood for real; prints a table (about half an hour)
+	$(BIN)/python -m tests.faults
+
+bench: install ## Measure what docs/performance.md states
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

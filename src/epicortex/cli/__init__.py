@@ -1,0 +1,146 @@
+"""The command line: finds the command, runs it, and turns what goes wrong into one line and an exit code.
+
+Each command is a module beside this one with `add_arguments(parser)` and `run(arguments) -> int`. Only the
+module of the command that was typed is imported, so that `--help` stays quick.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from epicortex.cli.parsing import Parser, UsageError, unknown
+from epicortex.cli.wording import clean
+from epicortex.errors import EngineError, EpiCortexError, RunError, UnwritableError
+
+#: Every command: its module beside this file has its name. Adding one takes a line here and that module.
+COMMANDS: Final[dict[str, str]] = {
+    "evolve": "evolve networks for a data set: a built-in name or a path",
+    "resume": "go on where a run stopped, also with more generations",
+    "show": "the champion, layer by layer, and how the run went",
+    "report": "write a page about a run: RUN/report.html",
+    "export": "write the champion to a file: .onnx, .pt2 or .safetensors by its ending",
+    "predict": "classify images with the champion",
+    "data": "list, get and check the built-in data sets",
+}
+
+OK: Final = 0
+BUG: Final = 1
+BAD_INPUT: Final = 2
+CANNOT_WRITE: Final = 3
+CANNOT_GO_ON: Final = 4
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+#: What a full, broken or read-only disk answers; it calls for making space, not for another command.
+_DISK_TROUBLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character gets a question mark, not an error.
+        if stream is not None and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except SystemExit as exit_:
+        return int(exit_.code or OK)
+    except EpiCortexError as error:
+        return _say(str(error), _exit_code(error))
+    except KeyboardInterrupt:
+        return _say("stopped", INTERRUPTED)
+    except OSError as error:
+        return _system_trouble(error)
+    except Exception as error:  # the last line of defence: a person sees one line, whatever happened
+        return _bug(error)
+
+
+def _dispatch(argv: list[str]) -> int:
+    parser = Parser(prog="epicortex", description="Evolves convolutional neural networks.")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.usage = "epicortex COMMAND ..."
+    width = max(map(len, COMMANDS))
+    lines = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+    parser.epilog = f"commands:\n{lines}\n\n'epicortex COMMAND --help' explains a command."
+    if not argv:
+        parser.print_help()
+        return OK
+    if argv[0].startswith("-"):
+        if parser.parse(argv).version:
+            print(f"epicortex {_version()}")
+        return OK
+    name = argv[0]
+    if name not in COMMANDS:
+        raise UsageError(unknown("command", name, COMMANDS) + "; see epicortex --help")
+    command = importlib.import_module(f"epicortex.cli.{name}")
+    own = Parser(prog=f"epicortex {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
+    command.add_arguments(own)
+    arguments = own.parse(argv[1:])
+    arguments.command_line = shlex.join(["epicortex", *argv])
+    return int(command.run(arguments))
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("epicortex")
+
+
+def _exit_code(error: EpiCortexError) -> int:
+    if isinstance(error, UnwritableError):
+        return CANNOT_WRITE
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) and cause not in causes:
+        causes.append(cause)
+    if any(isinstance(cause, OSError) and cause.errno in _DISK_TROUBLE for cause in causes):
+        return CANNOT_WRITE
+    return CANNOT_GO_ON if isinstance(error, RunError | EngineError) else BAD_INPUT
+
+
+def _system_trouble(error: OSError) -> int:
+    if isinstance(error, BrokenPipeError):
+        _discard_output()
+        return BROKEN_PIPE
+    if error.errno not in _DISK_TROUBLE:
+        return _bug(error)
+    _discard_output()
+    where = f" {error.filename}" if error.filename else ""
+    return _say(f"cannot write{where}: {error.strerror}", CANNOT_WRITE)
+
+
+def _say(line: str, code: int) -> int:
+    if sys.stderr is not None:
+        sys.stderr.write(f"epicortex: {clean(line)}\n")
+    return code
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get("EPICORTEX_DEBUG"):
+        traceback.print_exception(error)
+        return BUG
+    kind = type(error).__name__
+    try:
+        handle, name = tempfile.mkstemp(prefix="epicortex-bug-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            traceback.print_exception(error, file=file)
+    except OSError:
+        return _say(f"this is a bug: {kind}: {error}; EPICORTEX_DEBUG=1 shows where it arose", BUG)
+    return _say(f"this is a bug, please report it with {Path(name)}: {kind}: {error}", BUG)
+
+
+def _discard_output() -> None:
+    """Nobody reads on: keep the interpreter from failing again when it flushes at its end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())

@@ -1,0 +1,134 @@
+"""`epicortex evolve`: options to a config, a config to a run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from epicortex.cli import watching
+from epicortex.cli.parsing import Parser, SettingAction, UsageError, add_settings, add_short, settings_given
+
+if TYPE_CHECKING:
+    from epicortex.config import Config
+    from epicortex.plugins import FromFile, Plugins
+    from epicortex.run import Result, Watcher
+
+#: The settings that everyone needs, under short names.
+SHORT: Final = {
+    "--seed": ("evolution.seed", "every random choice follows from this number (1)"),
+    "--generations": ("evolution.generations", "how many generations to evolve (100)"),
+    "--minutes": ("evolution.minutes", "stop after this many minutes, at the end of a generation"),
+    "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
+    "--max-parameters": ("evolution.max_parameters", "refuse larger networks than this"),
+    "--workers": ("training.workers", "how many networks train at the same time (one a core)"),
+    "--engine": ("training.engine", "who trains: serial or processes (processes)"),
+    "--device": ("training.device", "where networks train: cpu, cuda, cuda:N or mps (cpu)"),
+    "--data-dir": ("data.directory", "where the built-in data sets are"),
+}
+_RUNS: Final = Path("runs")
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    parser.usage = "epicortex evolve DATA [options]"
+    parser.add_argument("data", metavar="DATA", nargs="?", help="a built-in name (epicortex data) or a path")
+    parser.add_argument(
+        "--preset", metavar="NAME|FILE.toml", default="default", help="default, paper or a file"
+    )
+    parser.add_argument("--out", metavar="RUN", type=Path, help="the run's new folder (runs/DATA-N)")
+    add_short(parser, SHORT)
+    parser.add_argument(
+        "--no-speciation",
+        dest="evolution.speciation",
+        action=SettingAction,
+        nargs=0,
+        const="false",
+        default=argparse.SUPPRESS,
+        help="any two networks may mate, not only those of one species",
+    )
+    parser.add_argument("--from", dest="ancestor", metavar="RUN", type=Path, help="start from RUN's champion")
+    add_common(parser)
+    add_settings(parser)
+
+
+def add_common(parser: Parser) -> None:
+    """The options that `resume` has as well."""
+    parser.add_argument("--quiet", action="store_true", help="print the final result only")
+    parser.add_argument(
+        "--plugin",
+        metavar="FILE.py",
+        type=Path,
+        action="append",
+        default=[],
+        help="run this Python file, and use the operators, fitness and optimisers it defines",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evolve, and say where the results are."""
+    from epicortex import plugins, settings
+
+    changes, called = settings_given(arguments)
+    config = settings.resolve(arguments.preset, changes, called=called)
+    source: str | None = arguments.data or config.data.source
+    if source is None:
+        raise UsageError("DATA is missing: a built-in name or a path, as in epicortex evolve digits")
+    extensions = plugins.load(arguments.plugin)
+    folder, fresh = (arguments.out, False) if arguments.out else (_fresh_folder(source), True)
+
+    def go(watcher: Watcher, stop: threading.Event) -> Result:
+        from epicortex.run import evolve
+        from epicortex.storage import load_champion
+
+        return evolve(
+            source,
+            config,
+            out=folder,
+            operators=extensions.operators,
+            fitness=chosen_fitness(config, extensions),
+            optimiser=chosen_optimiser(config, extensions),
+            ancestor=load_champion(arguments.ancestor).phenotype if arguments.ancestor else None,
+            watcher=watcher,
+            stop=stop,
+            command=arguments.command_line,
+        )
+
+    try:
+        return watching.watch(arguments, data=source, folder=folder, config=config, go=go)
+    finally:
+        if fresh:
+            # A run that was refused leaves no empty folder; one that began is not empty.
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def chosen_fitness(config: Config, extensions: Plugins) -> FromFile | None:
+    """The plug-in's function that the config names, if it names one."""
+    return extensions.fitness.get(config.training.fitness)
+
+
+def chosen_optimiser(config: Config, extensions: Plugins) -> FromFile | None:
+    """The plug-in's optimiser that the config names, if it names one."""
+    return extensions.optimisers.get(config.training.optimiser)
+
+
+def _fresh_folder(source: str) -> Path:
+    """A new folder runs/<data>-<n>, made here so that no other process can choose the same."""
+    from epicortex.storage.atomic import explained
+
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(source).stem).strip("-.")[:60] or "data"
+    with explained(_RUNS):
+        _RUNS.mkdir(exist_ok=True)
+        number = 1
+        while True:
+            folder = _RUNS / f"{name}-{number}"
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                number += 1
+            else:
+                return folder

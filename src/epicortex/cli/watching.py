@@ -1,0 +1,151 @@
+"""What `evolve` and `resume` share: a display, signals that stop a run cleanly, and the last words."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
+from epicortex.cli.wording import clean, duration, percent, plural
+
+if TYPE_CHECKING:
+    from epicortex.config import Config
+    from epicortex.ecosystem.state import EcosystemState, Tally
+    from epicortex.run import Result, Watcher
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: What to do with a finished run, in this order; those commands that are not there are left out.
+_NEXT: Final = (
+    ("show", "epicortex show {run}"),
+    ("report", "epicortex report {run}"),
+    ("export", "epicortex export {run} --to champion.onnx"),
+)
+
+
+def watch(
+    arguments: argparse.Namespace,
+    *,
+    data: str,
+    folder: Path,
+    config: Config,
+    go: Callable[[Watcher, threading.Event], Result],
+) -> int:
+    """Run `go` under a display until it ends or a signal stops it, say how it ended, give the exit code."""
+    about = Watch(data=clean(data), folder=clean(str(folder)), generations=config.evolution.generations)
+    display = _display(about, quiet=arguments.quiet)
+    with _signals(display) as stopper, display:
+        result = go(_watcher(display, config), stopper.stop)
+    if result.interrupted:
+        return _interrupted(arguments, folder, stopper.received or signal.SIGINT)
+    _conclude(result, folder, quiet=arguments.quiet)
+    return 0
+
+
+def _display(about: Watch, *, quiet: bool) -> Display:
+    if quiet:
+        return Display(about)
+    # A terminal that cannot move its cursor gets lines.
+    live = sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return LiveDisplay(about) if live else PlainDisplay(about)
+
+
+def _watcher(display: Display, config: Config) -> Watcher:
+    from epicortex.run import Watcher
+
+    class Shown(Watcher):
+        def reading(self, what: str, done: int, total: int) -> None:
+            """Show it."""
+            display.reading(what, done, total)
+
+        def begin(self, state: EcosystemState, history: Sequence[Mapping[str, Any]]) -> None:
+            """Show the generations before, too."""
+            about = display.watch
+            about.points += [
+                Point(line["highest_fitness"], line["average_fitness"], line["offspring_fitness"])
+                for line in history
+            ]
+            about.total = len(state.networks)
+            if config.evolution.minutes is not None:
+                about.minutes = config.evolution.minutes - sum(line["seconds"] for line in history) / 60
+
+        def progress(self, done: int, total: int, failed: str | None = None) -> None:
+            """Show it."""
+            display.progress(done, total, failed)
+
+        def generation(self, tally: Tally, seconds: float) -> None:
+            """Show it."""
+            display.generation(tally, seconds)
+
+        def note(self, text: str) -> None:
+            """Show it."""
+            display.note(text)
+
+    return Shown()
+
+
+class Stopper:
+    """Turns the first signal into a request to stop, and the second into an end at once."""
+
+    def __init__(self, display: Display) -> None:
+        self.stop = threading.Event()
+        self.received: int | None = None
+        self._display = display
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """Called by Python between two instructions of the main thread."""
+        if self.received is not None:
+            # Whatever hangs while things are being closed, a third one ends.
+            signal.signal(number, signal.SIG_DFL)
+            raise KeyboardInterrupt
+        self.received = number
+        self.stop.set()
+        self._display.notice("stopping after a checkpoint; Ctrl-C again ends at once")
+
+
+@contextmanager
+def _signals(display: Display) -> Iterator[Stopper]:
+    stopper = Stopper(display)
+    if threading.current_thread() is not threading.main_thread():
+        yield stopper
+        return
+    before = {number: signal.signal(number, stopper.handle) for number in _SIGNALS}
+    try:
+        yield stopper
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupted(arguments: argparse.Namespace, folder: Path, number: int) -> int:
+    plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in arguments.plugin)
+    print(f"stopped; this goes on:  epicortex resume {shlex.quote(str(folder))}{plugins}")
+    return 128 + number
+
+
+def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
+    from epicortex.cli import COMMANDS
+
+    assert result.best is not None
+    facts, genome = result.best.facts, result.best.genome
+    tested = f", {percent(result.test)} on the test set" if result.test is not None else ""
+    seconds = sum(line["seconds"] for line in result.history)
+    print(f"champion  {percent(facts.fitness)} on the {facts.fitness_on} set{tested}")
+    print(f"          {plural(genome.parameters, 'parameter')}, {genome.species_key}")
+    if not quiet:
+        print(f"ended     {result.stop_reason} ({duration(seconds)})")
+    print(f"results   {folder}")
+    if quiet:
+        return
+    run = shlex.quote(str(folder))
+    steps = [text.format(run=run) for command, text in _NEXT if command in COMMANDS]
+    for number, step in enumerate(steps):
+        print(f"{'' if number else 'next':<9} {step}")

@@ -1,0 +1,271 @@
+"""The prepared data set: plain arrays, the class names, and how raw values become network inputs.
+
+Where the arrays come from is the readers' affair; how batches are drawn is `training`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from epicortex.data import cachefile
+from epicortex.errors import DataError
+
+if TYPE_CHECKING:
+    import torch
+
+FORMAT = 1
+MAX_CLASSES = 100_000
+_PARTS = ("x_train", "y_train", "x_test", "y_test", "x_val", "y_val")
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How raw values become network inputs: (x / divisor - mean) / std, per channel or per column.
+
+    >>> Scaling.from_json(Scaling(255.0, (0.5,), (0.25,)).to_json())
+    Scaling(divisor=255.0, mean=(0.5,), std=(0.25,))
+    """
+
+    divisor: float
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.mean) != len(self.std) or not self.mean:
+            raise DataError("a scaling needs one mean and one deviation for each channel or column")
+        if not all(map(math.isfinite, (self.divisor, *self.mean, *self.std))):
+            raise DataError("a scaling needs finite numbers")
+        if not all(value > 0 for value in (self.divisor, *self.std)):
+            raise DataError("the divisor and the deviations of a scaling must be above 0")
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {"divisor": self.divisor, "mean": list(self.mean), "std": list(self.std)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Scaling:
+        """From what `to_json` gave; anything else is a `DataError`."""
+        if not isinstance(value, Mapping) or set(value) != {"divisor", "mean", "std"}:
+            raise DataError("a scaling needs exactly divisor, mean and std")
+        mean, std = value["mean"], value["std"]
+        if not isinstance(mean, (list, tuple)) or not isinstance(std, (list, tuple)):
+            raise DataError("mean and std of a scaling must be lists of numbers")
+        if any(type(n) not in (int, float) for n in (value["divisor"], *mean, *std)):
+            raise DataError("a scaling needs numbers")
+        try:
+            return cls(float(value["divisor"]), tuple(map(float, mean)), tuple(map(float, std)))
+        except OverflowError:
+            raise DataError("a scaling needs finite numbers") from None
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        """Scaled float32 inputs for raw `x` [N, channels or columns, ...].
+
+        >>> Scaling(255.0, (0.5,), (0.5,)).apply(np.array([[0, 255]], np.uint8)[None])
+        array([[[-1.,  1.]]], dtype=float32)
+        """
+        shape = (1, -1) + (1,) * (x.ndim - 2)
+        mean = np.asarray(self.mean, np.float32).reshape(shape)
+        std = np.asarray(self.std, np.float32).reshape(shape)
+        return ((x.astype(np.float32) / np.float32(self.divisor) - mean) / std).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DataSet:
+    """A prepared data set. The arrays are never written to; mapped ones share their pages between processes.
+
+    Images are uint8 [N, channels, *spatial], or float32 where uint8 cannot hold their values; tables are
+    float32 [N, columns]. Labels are int64 [N], from 0 to len(classes) - 1. The test part may be empty.
+    """
+
+    name: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    classes: tuple[str, ...]
+    scaling: Scaling
+    x_val: np.ndarray | None = None
+    y_val: np.ndarray | None = None
+    path: Path | None = None
+    """The cache file the arrays are mapped from; None where they are in memory."""
+    notes: tuple[str, ...] = ()
+    """What a person should be told about this data."""
+    digest: str = field(default="")
+    """A hash of all that can change a result: arrays, classes, scaling. Computed if not given."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if not self.digest:
+            object.__setattr__(self, "digest", self.compute_digest())
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.x_train)} training and {len(self.x_test)} test samples of {self.input_shape}"
+        return f"<DataSet {self.name}: {sizes}, {len(self.classes)} classes>"
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """(channels, *spatial) of images, (columns,) of tables."""
+        return tuple(self.x_train.shape[1:])
+
+    def class_counts(self) -> dict[str, int]:
+        """How many training samples each class has."""
+        counts = np.bincount(self.y_train, minlength=len(self.classes))
+        return dict(zip(self.classes, counts.tolist(), strict=True))
+
+    def compute_digest(self) -> str:
+        """The content's hash, computed anew."""
+        sha = hashlib.sha256(json.dumps([FORMAT, self.classes, self.scaling.to_json()]).encode())
+        for name, array in self._arrays().items():
+            sha.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            for chunk in cachefile.chunks(array):
+                sha.update(np.ascontiguousarray(chunk).data)
+        return sha.hexdigest()
+
+    def save(self, path: Path | str, *, fingerprint: str = "") -> DataSet:
+        """Write one file, whole or not at all, and give the data set mapped from it."""
+        path = Path(path)
+        cachefile.write(path, self._arrays(), self._metadata(fingerprint))
+        return self.open(path)
+
+    def write_to(self, stream: IO[bytes]) -> None:
+        """Write the same bytes as `save` to an open file, such as one without a name."""
+        cachefile.write_stream(stream, self._arrays(), self._metadata(""))
+
+    @classmethod
+    def open(cls, path: Path | str, *, fingerprint: str | None = None, verify: bool = False) -> DataSet:
+        """Map a saved data set; a damaged, hostile or (with `fingerprint`) stale file is a `DataError`.
+
+        `verify` also reads all of it and compares its hash.
+        """
+        path = Path(path)
+        arrays, metadata = cachefile.read(path)
+        about = _about(metadata, path)
+        if not {"x_train", "y_train", "x_test", "y_test"} <= set(arrays) <= set(_PARTS):
+            raise DataError(f"{path} does not hold the arrays of a data set")
+        if fingerprint is not None and about["fingerprint"] != fingerprint:
+            raise DataError(f"{path} was made from other files")
+        try:
+            data = cls(
+                name=about["name"],
+                classes=tuple(about["classes"]),
+                scaling=Scaling.from_json(about["scaling"]),
+                notes=tuple(about["notes"]),
+                digest=about["digest"],
+                path=path.absolute(),
+                **arrays,
+            )
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
+        if verify and data.compute_digest() != data.digest:
+            raise DataError(f"{path} is damaged: its content does not match its checksum; delete it")
+        return data
+
+    def with_notes(self, *notes: str) -> DataSet:
+        """The same data with more to tell."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def _metadata(self, fingerprint: str) -> dict[str, str]:
+        about = {
+            "format": FORMAT,
+            "name": self.name,
+            "classes": list(self.classes),
+            "scaling": self.scaling.to_json(),
+            "notes": list(self.notes),
+            "digest": self.digest,
+            "fingerprint": fingerprint,
+        }
+        return {"epicortex.data": json.dumps(about)}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        parts = {name: getattr(self, name) for name in _PARTS}
+        return {name: array for name, array in parts.items() if array is not None}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapped data set travels to another process as its path: copying it would defeat the sharing.
+        if self.path is not None:
+            return _reopen, (self.path, self.digest)
+        return partial(DataSet, **vars(self)), ()
+
+
+def tensor(array: np.ndarray) -> torch.Tensor:
+    """A torch view of a data set's array, without a copy; it must not be written to."""
+    import torch
+
+    view = array.view(np.ndarray)
+    if not view.flags.writeable:
+        try:
+            # Torch warns about read-only memory. Mapped arrays are copy-on-write: nothing can reach the file.
+            view.flags.writeable = True
+        except ValueError:
+            view = view.copy()
+    return torch.from_numpy(view)
+
+
+def _reopen(path: Path, digest: str) -> DataSet:
+    data = DataSet.open(path)
+    if data.digest != digest:
+        raise DataError(f"{path} was replaced by other data while it was in use")
+    return data
+
+
+def _check(data: DataSet) -> None:
+    """Refuse arrays that do not fit together, whoever made them."""
+    if not 1 <= len(data.classes) <= MAX_CLASSES:
+        raise DataError(f"a data set needs from 1 to {MAX_CLASSES} classes, this one has {len(data.classes)}")
+    shape, kind = data.x_train.shape[1:], data.x_train.dtype
+    if not 1 <= len(shape) <= 4 or 0 in shape or len(data.x_train) == 0:
+        raise DataError(f"x_train has the shape {data.x_train.shape}: samples × channels × size are needed")
+    if kind != np.float32 and (kind != np.uint8 or len(shape) == 1):
+        raise DataError(f"x_train holds {kind}: images need uint8 or float32, tables float32")
+    if len(data.scaling.mean) != shape[0]:
+        raise DataError(
+            f"the scaling has {len(data.scaling.mean)} entries for {shape[0]} channels or columns"
+        )
+    if (data.x_val is None) != (data.y_val is None):
+        raise DataError("x_val and y_val are only of use together")
+    pairs = [("train", data.x_train, data.y_train), ("test", data.x_test, data.y_test)]
+    if data.x_val is not None and data.y_val is not None:
+        pairs.append(("val", data.x_val, data.y_val))
+    for part, x, y in pairs:
+        if x.shape[1:] != shape or x.dtype != kind:
+            raise DataError(
+                f"x_{part} is {x.dtype} {x.shape[1:]}, x_train {kind} {shape}: they must be alike"
+            )
+        if y.dtype != np.int64 or y.shape != (len(x),):
+            raise DataError(
+                f"y_{part} is {y.dtype} {y.shape}: one int64 label for each of {len(x)} is needed"
+            )
+        if len(y) and not (y.min() >= 0 and y.max() < len(data.classes)):
+            raise DataError(
+                f"y_{part} has labels from {y.min()} to {y.max()} for {len(data.classes)} classes"
+            )
+
+
+def _about(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
+    """The checked description of a saved data set."""
+    try:
+        about = json.loads(metadata["epicortex.data"])
+    except (KeyError, ValueError, RecursionError):
+        raise DataError(f"{path} is not a data set of EpiCortex") from None
+    texts, lists = ("name", "digest", "fingerprint"), ("classes", "notes")
+    if not (
+        isinstance(about, dict)
+        and {*texts, *lists, "format", "scaling"} <= set(about)
+        and all(isinstance(about[key], str) for key in texts)
+        and all(isinstance(about[key], list) and all(isinstance(s, str) for s in about[key]) for key in lists)
+    ):
+        raise DataError(f"{path} does not describe a data set of EpiCortex")
+    if about["format"] != FORMAT:
+        raise DataError(
+            f"{path} has the format {about['format']!r:.20}, this version reads {FORMAT}; delete it"
+        )
+    return about

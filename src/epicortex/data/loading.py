@@ -1,0 +1,145 @@
+"""`load`: from whatever a person names to a prepared, cached `DataSet`."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from epicortex.data.arrays import from_arrays, from_torch, is_torch_dataset
+from epicortex.data.builtin import BuiltIn, locate, missing_error, prepare
+from epicortex.data.catalog import BUILT_INS
+from epicortex.data.dataset import FORMAT, DataSet
+from epicortex.data.folder import from_folder
+from epicortex.data.npz import from_npz
+from epicortex.data.options import DataOptions, Progress
+from epicortex.data.places import cache_dir, cache_path
+from epicortex.data.places import data_dir as _data_dir
+from epicortex.data.scanning import scan
+from epicortex.data.table import from_csv, from_parquet
+from epicortex.errors import DataError
+
+DEFAULTS = DataOptions()
+_FILES: dict[str, Callable[..., DataSet]] = {".npz": from_npz, ".csv": from_csv, ".parquet": from_parquet}
+_ORDER = ("x_train", "y_train", "x_test", "y_test")
+
+
+def load(
+    source: Any,
+    *,
+    data_dir: Path | None = None,
+    options: DataOptions = DEFAULTS,
+    progress: Progress | None = None,
+) -> DataSet:
+    """Prepare a data set from a built-in name, a path, arrays, a torch `Dataset`, or a `DataSet`.
+
+    >>> load("digits").input_shape
+    (1, 8, 8)
+    """
+    if isinstance(source, DataSet):
+        return source
+    folder = _data_dir(data_dir)
+    if isinstance(source, str) and source in BUILT_INS:
+        return load_built_in(BUILT_INS[source], folder)
+    if isinstance(source, (str, Path)):
+        return _load_path(Path(source), folder, options, progress)
+    return _load_object(source, options, progress)
+
+
+def _load_path(path: Path, data: Path, options: DataOptions, progress: Progress | None) -> DataSet:
+    """A folder of pictures, a table, an `.npz`, or a prepared data set."""
+    try:
+        path = path.expanduser()
+        found = path.exists()
+    except (OSError, RuntimeError) as error:
+        # A folder that may not be looked into, a name too long, a ~user who does not exist.
+        raise DataError(f"{str(path)!r:.200} cannot be looked up: {error!s:.200}") from None
+    if not found:
+        raise _unknown(str(path))
+    if path.suffix == ".safetensors" and path.is_file():
+        return DataSet.open(path, verify=True)
+    make: Callable[[], DataSet]
+    if path.is_dir():
+        listing = scan(path)
+        sources = listing.paths()
+        about = [path.absolute(), *listing.notes]
+        make = partial(from_folder, listing, options=options, spool=cache_dir(data), progress=progress)
+    elif path.is_file() and path.suffix.lower() in _FILES:
+        sources, about = [path], []
+        make = partial(_FILES[path.suffix.lower()], path, options=options)
+    else:
+        raise DataError(
+            f"{path} is no data set: a folder of pictures or a file ending in {', '.join(_FILES)} is needed"
+        )
+    # Threads change how fast pictures are read, not what is read.
+    settings = replace(options, decode_workers=None)
+    key = f"{path.resolve()} {settings}"
+    return cached(data, path.resolve().name, key, fingerprint(sources, settings, *about), make)
+
+
+def _load_object(source: Any, options: DataOptions, progress: Progress | None) -> DataSet:
+    """Arrays or torch data sets, which stay in memory."""
+    if is_torch_dataset(source):
+        return from_torch(source, options=options, progress=progress)
+    if isinstance(source, Mapping):
+        return from_arrays(source, options=options)
+    if isinstance(source, (tuple, list)):
+        if len(source) == 2 and all(map(is_torch_dataset, source)):
+            return from_torch(*source, options=options, progress=progress)
+        if len(source) in (2, 4):
+            return from_arrays(dict(zip(_ORDER, source, strict=False)), options=options)
+    raise DataError(
+        f"a data set cannot be made from {type(source).__name__}: give a built-in name, a path, (x, y), "
+        "(x_train, y_train, x_test, y_test) or a torch Dataset"
+    )
+
+
+def load_built_in(spec: BuiltIn, data: Path) -> DataSet:
+    """One of the built-in data sets, from its files below `data` or from the cache."""
+    located = locate(spec, data)
+    if located is None:
+        raise missing_error(spec, data)
+    print_ = fingerprint(located.paths)
+    return cached(data, spec.name, f"built-in {spec.name}", print_, lambda: prepare(spec, located))
+
+
+def fingerprint(paths: Iterable[Path], *about: object) -> str:
+    """Tells whether sources are still those a cache was made from: names, sizes and times of change."""
+    try:
+        files = [(str(path.absolute()), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
+    except OSError as error:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
+    return hashlib.sha256(json.dumps([FORMAT, files, [repr(item) for item in about]]).encode()).hexdigest()
+
+
+def cached(data: Path, name: str, key: str, print_: str, make: Callable[[], DataSet]) -> DataSet:
+    """The data set from the cache, made anew if it is not there, stale or damaged."""
+    folder = cache_dir(data)
+    if folder is None:
+        return make().with_notes("no folder for the cache can be written to: the data is kept in memory")
+    path = cache_path(folder, name, key)
+    if path.exists():
+        # One that is stale or damaged is replaced below, in one step, since others may still map it.
+        with suppress(DataError):
+            return DataSet.open(path, fingerprint=print_, verify=True)
+    made = make()
+    try:
+        return made.save(path, fingerprint=print_)
+    except OSError as error:
+        return made.with_notes(
+            f"the cache {path} could not be written ({error.strerror}): the data is kept in memory"
+        )
+
+
+def _unknown(source: str) -> DataError:
+    near = difflib.get_close_matches(source.lower().replace("_", "-"), BUILT_INS, n=1, cutoff=0.5)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return DataError(
+        f"there is no data set or file {source!r:.200}{hint}; built in are {', '.join(BUILT_INS)}"
+    )

@@ -1,0 +1,62 @@
+"""The settings of own data: one flat, frozen record that the config section `data` mirrors.
+
+What each reader does with them is the reader's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from epicortex.errors import DataError
+
+Channels = Literal["auto", "gray", "rgb"]
+Layout = Literal["auto", "channels_first", "channels_last"]
+Unreadable = Literal["skip", "refuse"]
+
+Progress = Callable[[str, int, int], None]
+"""Called as progress(what, done, total); total is 0 where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """How a person's own data is read; built-in data sets need none of it.
+
+    >>> DataOptions(image_size=(28, 28)).image_size
+    (28, 28)
+    """
+
+    image_size: tuple[int, int] | None = None
+    """Height and width all images get; None takes the most common size found, within `max_side`."""
+    max_side: int = 64
+    """The longest side that images get without `image_size`; larger ones would evolve slowly."""
+    channels: Channels = "auto"
+    """"gray", "rgb", or "auto": gray only if every image is."""
+    layout: Layout = "auto"
+    """Where arrays have their channels."""
+    label_column: str | None = None
+    """The column of a table that holds the class; None looks for label, class, target or y."""
+    unreadable: Unreadable = "refuse"
+    """What happens if a picture does not open: "refuse" the data, or "skip" the picture and say so."""
+    test_fraction: float = 0.2
+    """The part of data without a test part of its own that becomes one; 0 leaves it without."""
+    min_per_class: int = 2
+    """A class with fewer training samples than this is refused."""
+    max_pixels: int = 50_000_000
+    """A picture that claims more pixels than this is refused before it is decoded."""
+    max_bytes: int = 4 * 2**30
+    """Data that would be larger than this when prepared is refused."""
+    decode_workers: int | None = None
+    """Threads that decode pictures; None takes one per core."""
+
+    def __post_init__(self) -> None:
+        if self.image_size is not None and not all(1 <= side <= 4096 for side in self.image_size):
+            raise DataError(f"data.image_size is {self.image_size}; each side must be from 1 to 4096")
+        if not 0 <= self.test_fraction < 1:
+            raise DataError(f"data.test_fraction is {self.test_fraction}; it must be from 0 to below 1")
+        for name in ("max_side", "min_per_class", "max_pixels", "max_bytes"):
+            if getattr(self, name) < 1:
+                raise DataError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
+        if self.decode_workers is not None and self.decode_workers < 1:
+            raise DataError(f"data.decode_workers is {self.decode_workers}; it must be at least 1")

@@ -1,0 +1,108 @@
+"""Finds the pictures of a folder and the class and part (train, val, test) each belongs to. Opens none."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from epicortex.data.pictures import ENDINGS
+from epicortex.data.wording import shown
+from epicortex.errors import DataError
+
+_SPLITS = {
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "test": "test",
+    "testing": "test",
+}
+_MAX_DEPTH = 16
+
+
+@dataclass(slots=True)
+class Listing:
+    """The pictures found: for each part (train, val, test) the files with their classes."""
+
+    root: Path
+    files: dict[str, list[tuple[Path, str]]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def paths(self) -> list[Path]:
+        """All pictures, in order."""
+        return [path for files in self.files.values() for path, _ in files]
+
+
+def scan(root: Path) -> Listing:
+    """List the pictures below `root`, in an order that depends on nothing but their names."""
+    found = Listing(root)
+    ignored: Counter[str] = Counter()
+    tops = _folders(root, ignored)
+    # A folder train/ with pictures of trains in it is a class; one with folders in it is a part.
+    split = any(_SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
+    for top in tops:
+        part = _SPLITS.get(top.name.lower()) if split else "train"
+        if part is None:
+            raise DataError(
+                f"{root} has train/ and also {shown(top.name)}/; beside train/ only val/ and test/ may be"
+            )
+        for folder in _folders(top, ignored) if split else [top]:
+            files = [(path, folder.name) for path in _pictures(folder, root.resolve(), ignored)]
+            found.files.setdefault(part, []).extend(files)
+    if not any(found.files.values()):
+        raise DataError(
+            f"{root} holds no class folders with pictures: make one folder for each class, "
+            f"with {', '.join(sorted(ENDINGS))} files in it"
+        )
+    if not found.files.get("train"):
+        raise DataError(f"{root} has no pictures for training")
+    found.files = {part: files for part, files in found.files.items() if files}
+    found.notes += [f"{count} {what} were ignored" for what, count in ignored.items()]
+    return found
+
+
+def _folders(folder: Path, ignored: Counter[str]) -> list[Path]:
+    """The visible subfolders by name; links to folders are left, since they can lead anywhere."""
+    found = []
+    for entry in _entries(folder):
+        if entry.is_symlink() and entry.is_dir():
+            ignored["links to folders"] += 1
+        elif entry.is_dir(follow_symlinks=False) and not _hidden(entry.name):
+            found.append(Path(entry.path))
+    return found
+
+
+def _pictures(folder: Path, root: Path, ignored: Counter[str], depth: int = 0) -> Iterator[Path]:
+    if depth > _MAX_DEPTH:
+        raise DataError(f"{folder} is too deep: pictures lie in the folder of their class")
+    for entry in _entries(folder):
+        path = Path(entry.path)
+        if _hidden(entry.name):
+            continue
+        if entry.is_dir():
+            if entry.is_symlink():
+                ignored["links to folders"] += 1
+            else:
+                yield from _pictures(path, root, ignored, depth + 1)
+        elif path.suffix.lower() not in ENDINGS or not entry.is_file():
+            ignored["files that are no pictures"] += 1
+        elif entry.is_symlink() and not path.resolve().is_relative_to(root):
+            ignored["links that lead out of the folder"] += 1
+        else:
+            yield path
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror or error}") from None
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith((".", "__MACOSX"))

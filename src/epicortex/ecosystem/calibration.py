@@ -1,0 +1,103 @@
+"""Calibration: absolute fitness and size become relative ones, between 0 and 1, and the averages follow.
+
+Fitness is relative to the species, so that young species are not measured against old ones; complexity is
+relative to the whole ecosystem. What the figures are used for is left to reproduction and culling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from epicortex.config import EvolutionConfig
+from epicortex.ecosystem import averages, census
+from epicortex.ecosystem.state import EcosystemState, Individual
+from epicortex.family import Family
+
+#: A deviation this small, relative to the mean, is rounding: the values count as equal.
+EQUAL = 1e-9
+
+
+def logistic(x: float) -> float:
+    """1/(1 + exp(−x)), without overflow.
+
+    >>> logistic(0.0), logistic(-1000.0), round(logistic(1.0), 3)
+    (0.5, 0.0, 0.731)
+    """
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    small = math.exp(x)
+    return small / (1 + small)
+
+
+def standardised(values: Sequence[float]) -> list[float]:
+    """(x − µ)/σ with the population's deviation; zeros where the values are as good as equal.
+
+    >>> standardised([1.0, 3.0]), standardised([0.1, 0.1, 0.1])
+    ([-1.0, 1.0], [0.0, 0.0, 0.0])
+    """
+    if not values:
+        return []
+    mean = math.fsum(values) / len(values)
+    distances = [value - mean for value in values]
+    deviation = math.sqrt(math.fsum(distance * distance for distance in distances) / len(values))
+    if deviation <= EQUAL * max(1.0, abs(mean)):
+        return [0.0] * len(values)
+    return [distance / deviation for distance in distances]
+
+
+def relative(values: Sequence[float]) -> list[float]:
+    """The logistic of the standardised values: 0.5 is average, and all are 0.5 where the values are equal."""
+    return [logistic(z) for z in standardised(values)]
+
+
+def mean_fitness(networks: Sequence[Individual]) -> float:
+    """The mean fitness of evaluated networks."""
+    return math.fsum(census.fitness(network) for network in networks) / len(networks)
+
+
+def calibrate(state: EcosystemState, *, family: Family, settings: EvolutionConfig) -> EcosystemState:
+    """Give every evaluated network its f_r and c_r, and move the averages of networks and species on."""
+    fit = census.evaluated(state.networks)
+    groups = census.by_species(fit)
+
+    # Equation 2: relative fitness, over the species, or over the ecosystem where that is the only group.
+    f_r: dict[int, float] = {}
+    for group in groups.values():
+        values = relative([census.fitness(network) for network in group])
+        f_r.update(zip((network.id for network in group), values, strict=True))
+
+    sizes = standardised([float(family.parameters(network.phenotype)) for network in fit])
+    sign = 1 if settings.complexity == "rises" else -1  # 1 − logistic(z) is logistic(−z)
+    c_r = {network.id: logistic(sign * z) for network, z in zip(fit, sizes, strict=True)}
+
+    def with_figures(network: Individual) -> Individual:
+        if network.fitness is None:
+            return network
+        average = averages.follow(network.average, network.fitness, rate=settings.average_rate)
+        return replace(
+            network,
+            average=average,
+            relative_fitness=f_r[network.id],
+            relative_complexity=c_r[network.id],
+        )
+
+    moved = {
+        species.id: averages.follow(
+            species.average, mean_fitness(groups[species.id]), rate=settings.average_rate
+        )
+        for species in state.species
+        if species.id in groups
+    }
+    average = state.average
+    if fit and not settings.speciation:
+        average = averages.follow(average, mean_fitness(fit), rate=settings.average_rate)
+    return replace(
+        state,
+        networks=tuple(with_figures(network) for network in state.networks),
+        species=tuple(
+            replace(species, average=moved.get(species.id, species.average)) for species in state.species
+        ),
+        average=average,
+    )

@@ -1,0 +1,120 @@
+"""The start: founders spread over a few species, or all minimal with one mutation each without speciation.
+
+How a minimal network looks and grows is left to the family.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epicortex.config import EvolutionConfig
+from epicortex.ecosystem.state import EcosystemState, Individual, Species
+from epicortex.errors import ConfigError
+from epicortex.family import Family
+from epicortex.randomness import generator
+
+#: How often founders are drawn anew before a setting is declared impossible.
+TRIES = 1000
+
+
+def start(settings: EvolutionConfig, family: Family, *, ancestor: Any | None = None) -> EcosystemState:
+    """The ecosystem before its first generation. An ancestor becomes network 1 as it is, weights and all."""
+    first = family.minimal(_rng(settings, network=1)) if ancestor is None else ancestor
+    if not _fits(first, settings, family):
+        raise ConfigError(
+            f"evolution.max_parameters = {settings.max_parameters}: the network to start from already has "
+            f"{family.parameters(first)} parameters; raise max_parameters"
+        )
+    if settings.speciation:
+        prototypes = _prototypes(first, settings, family)
+        homes = shares(settings.initial_networks, len(prototypes))
+        species = [species for species, count in enumerate(homes, 1) for _ in range(count)]
+        others = [
+            _member(id, prototypes[home - 1], settings, family) for id, home in enumerate(species[1:], 2)
+        ]
+        phenotypes = [first, *others]
+    else:
+        prototypes = []
+        species = [0] * settings.initial_networks
+        phenotypes = [_mutant(id, settings, family) for id in range(1, settings.initial_networks + 1)]
+        if ancestor is not None:
+            phenotypes[0] = ancestor
+    return EcosystemState(
+        generation=0,
+        networks=tuple(
+            Individual(id=id, phenotype=phenotype, parents=(), birth=0, species=home)
+            for id, (phenotype, home) in enumerate(zip(phenotypes, species, strict=True), 1)
+        ),
+        species=tuple(
+            Species(id=id, key=family.key(prototype), founded=0) for id, prototype in enumerate(prototypes, 1)
+        ),
+        next_network=len(phenotypes) + 1,
+        next_species=len(prototypes) + 1,
+    )
+
+
+def shares(networks: int, species: int) -> list[int]:
+    """How many networks each species gets: evenly, a remainder one each to the first.
+
+    >>> shares(64, 8), shares(11, 4)
+    ([8, 8, 8, 8, 8, 8, 8, 8], [3, 3, 3, 2])
+    """
+    each, remainder = divmod(networks, species)
+    return [each + (place < remainder) for place in range(species)]
+
+
+def _prototypes(first: Any, settings: EvolutionConfig, family: Family) -> list[Any]:
+    """One network of each initial species; only the first is an inhabitant, the others give their key."""
+    prototypes, known = [first], {family.key(first)}
+    for id in range(2, settings.initial_species + 1):
+        prototypes.append(_prototype(id, known, settings, family))
+        known.add(family.key(prototypes[-1]))
+    return prototypes
+
+
+def _prototype(id: int, known: set[str], settings: EvolutionConfig, family: Family) -> Any:
+    """A network grown from the minimal one until its key is new; too large a step starts from there again."""
+    rng = generator(settings.seed, "founding a species", network=id)
+    phenotype = family.minimal(rng)
+    for _ in range(TRIES):
+        phenotype = family.grow(phenotype, rng)
+        if not _fits(phenotype, settings, family):
+            phenotype = family.minimal(rng)
+        elif family.key(phenotype) not in known:
+            return phenotype
+    limit = "" if settings.max_parameters is None else f" within max_parameters ({settings.max_parameters})"
+    raise ConfigError(
+        f"evolution.initial_species = {settings.initial_species}: only {id - 1} different species could be "
+        f"grown{limit} in {TRIES} tries; lower initial_species"
+    )
+
+
+def _member(id: int, prototype: Any, settings: EvolutionConfig, family: Family) -> Any:
+    """A network of the prototype's species with shapes and weights of its own."""
+    rng = _rng(settings, network=id)
+    for _ in range(TRIES):
+        phenotype = family.redraw(prototype, rng)
+        if _fits(phenotype, settings, family):
+            return phenotype
+    raise ConfigError(
+        f"evolution.max_parameters = {settings.max_parameters}: none of {TRIES} founders drawn for one "
+        "species was so small; raise max_parameters"
+    )
+
+
+def _mutant(id: int, settings: EvolutionConfig, family: Family) -> Any:
+    """A minimal network with one growing mutation, unless that makes it too large."""
+    rng = _rng(settings, network=id)
+    minimal = family.minimal(rng)
+    grown = family.grow(minimal, rng)
+    return grown if _fits(grown, settings, family) else minimal
+
+
+def _fits(phenotype: Any, settings: EvolutionConfig, family: Family) -> bool:
+    return settings.max_parameters is None or family.parameters(phenotype) <= settings.max_parameters
+
+
+def _rng(settings: EvolutionConfig, *, network: int) -> np.random.Generator:
+    return generator(settings.seed, "founding", network=network)

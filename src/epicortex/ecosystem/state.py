@@ -1,0 +1,121 @@
+"""The whole state of an ecosystem, frozen: networks, species, the run's champion, and what just happened.
+
+A checkpoint is this state written down. Nothing here acts; the rules are in the files beside this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+EventOutcome: TypeAlias = Literal["applied", "refused", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class MovingAverage:
+    """An exponential moving average of a fitness and of its variance."""
+
+    mean: float
+    variance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One attempt at mutating a network."""
+
+    type: str
+    direction: Literal["grow", "shrink"]
+    layer: int | None
+    """The layer it touched, counted from 1 at the bottom; None where it came to none."""
+    outcome: EventOutcome
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Individual:
+    """A network of the ecosystem: its phenotype, where it comes from, and how it stands."""
+
+    id: int
+    phenotype: Any
+    """Genome and weights; the ecosystem knows it only through its `Family`."""
+    parents: tuple[int, ...]
+    birth: int
+    """The generation it was born in; 0 for founders."""
+    species: int
+    """The id of its species; 0 without speciation."""
+    age: int = 0
+    average: MovingAverage | None = None
+    """The moving average of its fitness; none before its first evaluation."""
+    fitness: float | None = None
+    fitness_before: float | None = None
+    relative_fitness: float | None = None
+    relative_complexity: float | None = None
+    failed: str | None = None
+    events: tuple[Event, ...] = ()
+    """What was tried on it since its last evaluation was written down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Species:
+    """A set of networks with equal keys."""
+
+    id: int
+    key: str
+    founded: int
+    """The generation it was founded in; 0 at the start."""
+    average: MovingAverage | None = None
+    """The moving average of its mean fitness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one generation did, counted; a line of history.jsonl comes from it."""
+
+    generation: int
+    networks: int
+    """Networks alive when the generation was evaluated."""
+    species: int
+    highest_fitness: float | None
+    average_fitness: float | None
+    offspring_fitness: float | None
+    """The mean fitness before training of those born in the generation before; None where none was."""
+    offspring: int
+    """Children and clones born in this generation."""
+    mutations: int
+    """Mutations in place that were applied."""
+    mutations_refused: int
+    mutations_failed: int
+    species_founded: int
+    species_extinct: int
+    culled: int
+    """Networks drawn in culling; the failed, which go before any draw, are not counted here."""
+    failed: int
+    champion: int | None
+    """The id of this generation's champion."""
+    champion_parameters: int | None
+    mean_parameters: float | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EcosystemState:
+    """Everything a run is, between two generations."""
+
+    generation: int
+    """How many generations are complete; in the evaluated half of a `Step`, the one being run."""
+    networks: tuple[Individual, ...]
+    """In the order of their ids."""
+    species: tuple[Species, ...]
+    """In the order of their ids; empty without speciation."""
+    next_network: int
+    next_species: int
+    champion: Individual | None = None
+    """The network with the highest fitness of any generation, by value, as it was then. Of equals, the one
+    of the later generation, which has learned for longer."""
+    champion_generation: int = 0
+    """The generation in which the run's champion had that fitness; of equals the last."""
+    last_rise: int = 0
+    """The generation in which the highest fitness last rose."""
+    average: MovingAverage | None = None
+    """The moving average of the mean fitness of all; kept only without speciation, as no species has one."""
+    tally: Tally | None = None
+    """What the last complete generation did."""

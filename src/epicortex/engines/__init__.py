@@ -1,0 +1,77 @@
+"""Who trains the networks: one contract (`Engine`), several ways to keep it.
+
+Engines are found by name: those of this package, and those that other packages install under the entry-point
+group `epicortex.engines`. Nothing of an engine is imported unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final
+
+from epicortex.config import Config
+from epicortex.engines.base import Engine
+from epicortex.engines.setup import WorkerSetup
+from epicortex.errors import ConfigError, EpiCortexError
+
+__all__ = ["Engine", "WorkerSetup", "check_engine", "create", "names"]
+
+ENTRY_POINTS: Final = "epicortex.engines"
+_BUILT_IN: Final = {
+    "serial": "epicortex.engines.serial:SerialEngine",
+    "processes": "epicortex.engines.processes:ProcessEngine",
+}
+
+
+def names() -> tuple[str, ...]:
+    """The engines that can be asked for.
+
+    >>> "processes" in names()
+    True
+    """
+    return tuple(dict.fromkeys((*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS)))))
+
+
+def check_engine(name: str) -> None:
+    """Refuse an unknown name with `ConfigError`."""
+    known = names()
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise ConfigError(f"training.engine: no engine is called {name!r}; {hint}")
+
+
+def create(name: str, setup: WorkerSetup | None, config: Config) -> Engine:
+    """The engine of this name, its workers starting at once.
+
+    Without a `setup` the workers come up while the data is still being read; `Engine.prepare` hands it in.
+    """
+    check_engine(name)
+    engine = _factory(name)(config)
+    if setup is not None:
+        try:
+            engine.prepare(setup)
+        except BaseException:
+            engine.close()
+            raise
+    return engine
+
+
+def _factory(name: str) -> Callable[[Config], Engine]:
+    """An engine is made by a callable that takes the config."""
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        factory: Callable[[Config], Engine] = getattr(import_module(module), attribute)
+        return factory
+    (point,) = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name][:1]
+    try:
+        factory = point.load()
+    except EpiCortexError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"training.engine: {name!r} is installed but cannot be loaded: {reason}") from error
+    return factory

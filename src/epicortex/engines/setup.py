@@ -1,0 +1,58 @@
+"""All that a worker needs to train networks: the data set, the settings, and live functions of the user's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epicortex.config import TrainingConfig
+from epicortex.errors import EngineError
+
+if TYPE_CHECKING:
+    from epicortex.data import DataSet
+    from epicortex.network import Activations
+    from epicortex.training import FitnessFunction, OptimiserFactory, Trainer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WorkerSetup:
+    """What a `Trainer` is built from, in any process. One of `data` and `data_path` is given."""
+
+    training: TrainingConfig
+    activations: Activations
+    seed: int
+    data: DataSet | None = None
+    """The data set; where it has a file, workers in other processes map that."""
+    data_path: Path | None = None
+    """The file of a saved data set."""
+    fitness: FitnessFunction | None = None
+    """The user's own function that `training.fitness` names."""
+    optimiser: OptimiserFactory | None = None
+    """The user's own optimiser that `training.optimiser` names."""
+
+    def __post_init__(self) -> None:
+        if self.data is None and self.data_path is None:
+            raise EngineError("a worker needs a data set: give `data` or `data_path`")
+
+    def at(self, path: Path) -> WorkerSetup:
+        """The same with the data set in a file."""
+        return replace(self, data=None, data_path=path)
+
+    def trainer(self) -> Trainer:
+        """A trainer for this setup, in this process."""
+        from epicortex.data import DataSet
+        from epicortex.training import Trainer
+
+        data = self.data
+        if data is None:
+            assert self.data_path is not None
+            data = DataSet.open(self.data_path)
+        return Trainer(
+            data,
+            self.training,
+            self.activations,
+            seed=self.seed,
+            fitness=self.fitness,
+            optimiser=self.optimiser,
+        )

@@ -1,0 +1,120 @@
+"""A worker of the engine `processes`: a fresh interpreter that trains what it is sent until its parent goes.
+
+It is started by `processes`, never by a person. It draws no conclusions: retries, limits and replacements are
+the parent's affair.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from epicortex.engines.channel import Channel, ChannelClosed
+from epicortex.errors import EpiCortexError
+
+if TYPE_CHECKING:
+    from epicortex.training import Trainer
+
+_PR_SET_PDEATHSIG: Final = 1
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_HEARTBEAT_SECONDS: Final = 1.0
+
+
+def main(descriptor: int, parent: int) -> None:
+    """Serve the parent at the other end of the socket until it goes."""
+    _die_with(parent)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # these are for the parent, which may want to finish something; it ends its workers itself
+        signal.signal(number, signal.SIG_IGN)
+    with suppress(OSError):  # a daemon may have closed its standard error
+        os.dup2(2, 1)  # a print in a user's function must not mix with what the program prints
+    _keep_freed_memory()
+    channel = Channel(socket.socket(fileno=descriptor))
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    leftover: list[Path] = []
+    threading.Thread(target=_listen, args=(channel, messages, leftover), daemon=True).start()
+    import epicortex.training  # noqa: F401  (torch takes a second or two; meanwhile the parent reads the data)
+
+    content, orphans_remove = messages.get()
+    leftover += orphans_remove
+    try:
+        trainer: Trainer = pickle.loads(content).trainer()
+    except Exception as error:
+        reason = str(error) if isinstance(error, EpiCortexError) else f"{type(error).__name__}: {error}"
+        channel.send(("broken", " ".join(reason.split())))
+        return
+    channel.send(("ready", None))
+    _serve(channel, messages, trainer)
+
+
+def _serve(channel: Channel, messages: queue.SimpleQueue[Any], trainer: Trainer) -> None:
+    spoken = 0.0
+
+    def heartbeat() -> None:
+        nonlocal spoken
+        now = time.monotonic()
+        if now - spoken >= _HEARTBEAT_SECONDS:
+            channel.send(("alive", None))
+            spoken = now
+
+    while True:
+        job = messages.get()
+        spoken = 0.0
+        heartbeat()
+        outcome = trainer.run(job, heartbeat=heartbeat)
+        if outcome.phenotype is job.phenotype:
+            outcome = replace(outcome, phenotype=None)  # the parent has these weights
+        channel.send(("done", outcome))
+        del job, outcome
+
+
+def _listen(channel: Channel, messages: queue.SimpleQueue[Any], leftover: list[Path]) -> None:
+    """Take messages in; when the parent has gone, tidy up after it and end, whatever else is going on."""
+    parent = os.getppid()
+    try:
+        while True:
+            if channel.waits(1.0):
+                messages.put(channel.receive())
+            elif os.getppid() != parent:
+                break
+    except ChannelClosed:
+        pass  # the parent has gone
+    except Exception:
+        traceback.print_exc()
+    finally:
+        for path in leftover:
+            path.unlink(missing_ok=True)
+        os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    """On Linux even a stopped worker is killed with its parent; elsewhere `_listen` notices."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep what a batch frees for the next batch, which asks for the same sizes again.
+
+    By default every large activation is a new mapping, zeroed page by page.
+    """
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:
+            mallopt(_M_MMAP_THRESHOLD, 32 * 2**20)  # the most it takes
+            mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)

@@ -1,0 +1,162 @@
+"""The loop of the paper, ask and tell: `ask` says what to train, `tell` takes what came back and evolves.
+
+An `Evolution` holds no state of its own: everything is in the frozen `EcosystemState` that goes in and comes
+out. Training, engines and files are left to others, so one's own fitness function will do:
+
+    evolution = Evolution(config, family)
+    state = evolution.start()
+    while not stop_reason(state, config.evolution, elapsed_minutes=0):
+        outcomes = [train_and_score(job) for job in evolution.ask(state)]
+        state = evolution.tell(state, outcomes).state
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from epicortex.config import Config, EvolutionConfig
+from epicortex.ecosystem import census, evaluation
+from epicortex.ecosystem.calibration import calibrate, mean_fitness
+from epicortex.ecosystem.culling import Culled, cull
+from epicortex.ecosystem.reproduction import Reproduced, reproduce
+from epicortex.ecosystem.start import start
+from epicortex.ecosystem.state import EcosystemState, Individual, Tally
+from epicortex.errors import RunError
+from epicortex.family import Family
+from epicortex.jobs import Job, Outcome
+from epicortex.randomness import generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One generation, seen twice."""
+
+    evaluated: EcosystemState
+    """After calibration, before evolution: every network's figures, and its events since the last time."""
+    state: EcosystemState
+    """After culling: what the next generation begins with. Its tally says what happened."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evolution:
+    """The rules of a run, for one kind of network. An ancestor, if given, becomes network 1 as it is."""
+
+    config: Config
+    family: Family
+    ancestor: Any | None = None
+
+    def start(self) -> EcosystemState:
+        """The founders: generation 0, nothing evaluated yet."""
+        return start(self.config.evolution, self.family, ancestor=self.ancestor)
+
+    def ask(self, state: EcosystemState) -> tuple[Job, ...]:
+        """What the next generation needs: a job for every network, in the order of their ids.
+
+        1. Newborns are scored before any training.
+        2. Every network is trained, newborns too (or only scored, in that reading).
+        3. Every network is evaluated: this gives its absolute fitness.
+        """
+        if state.generation > 0 and state.tally is None:
+            raise RunError("this is the evaluated half of a step, before evolution; go on with its `state`")
+        settings = self.config.evolution
+        generation = state.generation + 1
+        return tuple(
+            evaluation.job(network, generation=generation, settings=settings) for network in state.networks
+        )
+
+    def tell(self, state: EcosystemState, outcomes: Iterable[Outcome]) -> Step:
+        """The rest of the generation, from the outcomes of all jobs, which may come in any order.
+
+        Outcomes that are missing, unknown, doubled or of another generation raise `RunError`, as does a
+        generation in which all networks failed. The state that goes in is never changed.
+        """
+        settings, family = self.config.evolution, self.family
+        generation = state.generation + 1
+
+        # 4. Calibration: fitness relative to the species, complexity relative to the ecosystem.
+        recorded = evaluation.record(state, self.ask(state), outcomes, family=family)
+        calibrated = calibrate(recorded, family=family, settings=settings)
+        evaluated = _with_champion(calibrated, family)
+
+        # 5. Evolution: all age; networks mate or mutate; those whose key changes move or found a species.
+        reproduced = reproduce(
+            _without_events(evaluated), generation=generation, family=family, settings=settings
+        )
+
+        # 6. Culling: the failed go, then the ecosystem shrinks to its limit.
+        culled = cull(
+            reproduced.state,
+            generation=generation,
+            family=family,
+            settings=settings,
+            rng=generator(settings.seed, "culling", generation=generation),
+        )
+        tally = _tally(evaluated, reproduced, culled, family)
+        return Step(evaluated, replace(culled.state, tally=tally))
+
+
+def stop_reason(state: EcosystemState, settings: EvolutionConfig, elapsed_minutes: float) -> str | None:
+    """Why the run ends here, between two generations, in words; None while it goes on."""
+    best = state.champion
+    if best is not None and settings.target is not None and census.fitness(best) >= settings.target:
+        return f"the target of {100 * settings.target:g} % is reached"
+    if state.generation >= settings.generations:
+        return f"all {settings.generations} generations are done"
+    if settings.plateau is not None and state.generation - state.last_rise >= settings.plateau:
+        return f"the highest fitness has not risen for {settings.plateau} generations"
+    if settings.minutes is not None and elapsed_minutes >= settings.minutes:
+        return f"the {settings.minutes:g} minutes are over"
+    return None
+
+
+def _with_champion(state: EcosystemState, family: Family) -> EcosystemState:
+    """Keep this generation's champion by value if none was fitter; of equals the later has learned longer."""
+    best = census.champion(state.networks, family)
+    if best is None:
+        return state
+    highest = -math.inf if state.champion is None else census.fitness(state.champion)
+    if census.fitness(best) < highest:
+        return state
+    rise = state.generation if census.fitness(best) > highest else state.last_rise
+    return replace(state, champion=best, champion_generation=state.generation, last_rise=rise)
+
+
+def _without_events(state: EcosystemState) -> EcosystemState:
+    """The events have been shown in the evaluated state; from here on new ones are gathered."""
+    networks = (replace(one, events=()) if one.events else one for one in state.networks)
+    return replace(state, networks=tuple(networks))
+
+
+def _tally(evaluated: EcosystemState, reproduced: Reproduced, culled: Culled, family: Family) -> Tally:
+    fit = census.evaluated(evaluated.networks)
+    best = census.champion(fit, family)
+    sizes = [family.parameters(network.phenotype) for network in fit]
+    return Tally(
+        generation=evaluated.generation,
+        networks=len(evaluated.networks),
+        species=len(evaluated.species),
+        highest_fitness=best.fitness if best else None,
+        average_fitness=mean_fitness(fit) if fit else None,
+        offspring_fitness=_offspring_fitness(fit),
+        offspring=reproduced.offspring,
+        mutations=reproduced.mutations,
+        mutations_refused=reproduced.refused,
+        mutations_failed=reproduced.failed,
+        species_founded=reproduced.founded,
+        species_extinct=reproduced.extinct + culled.extinct,
+        culled=culled.culled,
+        failed=len(evaluated.networks) - len(fit),
+        champion=best.id if best else None,
+        champion_parameters=family.parameters(best.phenotype) if best else None,
+        mean_parameters=sum(sizes) / len(sizes) if sizes else None,
+        warnings=(*reproduced.warnings, *culled.warnings),
+    )
+
+
+def _offspring_fitness(networks: list[Individual]) -> float | None:
+    """The paper's key figure: the mean fitness of newborns before any training."""
+    scores = [one.fitness_before for one in networks if one.fitness_before is not None]
+    return math.fsum(scores) / len(scores) if scores else None

@@ -1,0 +1,219 @@
+"""What each setting may hold, in words, and how text from a command line becomes its value.
+
+All of it is read off the models in `config`, so a field added there is known here. Whether a value is
+allowed is decided by the models alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from epicortex.config import Config
+
+#: How a person writes that a setting has no value.
+NONE: Final = "none"
+_TRUE: Final = frozenset({"true", "yes", "on", "1"})
+_FALSE: Final = frozenset({"false", "no", "off", "0"})
+_LONGEST_VALUE: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of the config."""
+
+    section: str
+    field: str
+    type: Any
+    """Its type, without None."""
+    optional: bool
+    """Whether it may be none."""
+    default: Any
+    description: str
+    allowed: str
+    """What it may hold, in words that follow "it must be"."""
+
+    @property
+    def name(self) -> str:
+        """Its dotted name, as in files and messages."""
+        return f"{self.section}.{self.field}"
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+@cache
+def settings() -> Mapping[str, Setting]:
+    """Every setting by its dotted name.
+
+    >>> settings()["evolution.max_networks"].allowed
+    'a whole number from 2 to 1000000'
+    """
+    found = (
+        _setting(section, name, field)
+        for section, model in Config.model_fields.items()
+        for name, field in model.annotation.model_fields.items()  # type: ignore[union-attr]
+    )
+    return {setting.name: setting for setting in found}
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was most likely meant, if any is near.
+
+    >>> nearest("validaton", ["test", "validation"])
+    'validation'
+    """
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return close[0] if close else None
+
+
+def nearest_setting(name: str) -> Setting | None:
+    """The setting that a wrong dotted name most likely means: in its own section, else in any.
+
+    >>> nearest_setting("evolution.batch-size").name
+    'training.batch_size'
+    """
+    section, _, rest = name.replace("-", "_").partition(".")
+    own = {setting.field: setting for setting in settings().values() if setting.section == section}
+    every = {setting.field: setting for setting in settings().values()}
+    for known in (own, every):
+        guess = nearest(rest, known)
+        if guess:
+            return known[guess]
+    return None
+
+
+def shown(value: object) -> str:
+    """A value as one short piece of a line, whatever it holds.
+
+    >>> shown("a\\nb"), shown(0.5), shown(None)
+    ('"a\\\\nb"', '0.5', 'none')
+    """
+    if value is None:
+        return NONE
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def from_text(setting: Setting, text: str) -> object:
+    """The value that a person's text means; text that means none stays as it is, for the model to refuse.
+
+    >>> from_text(settings()["evolution.target"], "97%")
+    0.97
+    >>> from_text(settings()["training.optimiser_arguments"], "lr=0.1,nesterov=true")
+    {'lr': 0.1, 'nesterov': True}
+    """
+    if setting.optional and text.lower() == NONE:
+        return None
+    kind, origin = setting.type, get_origin(setting.type)
+    if kind is bool:
+        return True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
+    if kind is int or kind is float:
+        return _number(text, kind)
+    if origin is tuple:
+        item, separators = _bare(get_args(kind)[0])[0], text
+        if item is int:
+            separators = text.replace("×", ",").replace("x", ",")
+        parts = [part.strip() for part in separators.split(",")] if text else []
+        return [_number(part, item) if item in (int, float) else part for part in parts]
+    if origin is dict:
+        return _pairs(text)
+    return text
+
+
+def _number(text: str, kind: type[int] | type[float]) -> object:
+    try:
+        if kind is float and text.endswith("%"):
+            return round(float(text[:-1]) / 100, 12)
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def _pairs(text: str) -> object:
+    pairs = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            return text
+        try:
+            pairs[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _setting(section: str, name: str, field: FieldInfo) -> Setting:
+    kind, optional = _bare(field.annotation)
+    extra = field.json_schema_extra
+    words = extra.get("allowed") if isinstance(extra, dict) else None
+    allowed = str(words) if words else _words(kind, field.metadata)
+    return Setting(
+        section=section,
+        field=name,
+        type=kind,
+        optional=optional,
+        default=field.get_default(call_default_factory=True),
+        description=field.description or "",
+        allowed=f"{allowed}, or {NONE}" if optional else allowed,
+    )
+
+
+def _bare(annotation: Any) -> tuple[Any, bool]:
+    """A type without None and without its limits, and whether None was there."""
+    if get_origin(annotation) in (Union, UnionType):
+        parts = [part for part in get_args(annotation) if part is not NoneType]
+        if len(parts) < len(get_args(annotation)):
+            return _bare(parts[0])[0], True
+    if get_origin(annotation) is Annotated:
+        return get_args(annotation)[0], False
+    return annotation, False
+
+
+def _words(kind: Any, limits: Iterable[Any]) -> str:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if kind is int or kind is float:
+        return ("a whole number" if kind is int else "a number") + _range(limits)
+    if origin is tuple:
+        items = get_args(kind)
+        if Ellipsis in items:
+            return "names, with commas between"
+        inner = [info for item in items[:1] for info in getattr(item, "__metadata__", ())]
+        of = {key: value for info in inner for key, value in _limits(_metadata(info)).items()}
+        return f"{len(items)} whole numbers{_range_words(of)}, such as 28,28"
+    if origin is dict:
+        return "pairs of name and value, such as lr=0.1,momentum=0.9"
+    return "true or false" if kind is bool else "text"
+
+
+def _metadata(info: Any) -> Iterable[Any]:
+    return info.metadata if isinstance(info, FieldInfo) else (info,)
+
+
+def _limits(limits: Iterable[Any]) -> dict[str, Any]:
+    kinds = ("ge", "gt", "le", "lt")
+    return {kind: getattr(limit, kind) for limit in limits for kind in kinds if hasattr(limit, kind)}
+
+
+def _range(limits: Iterable[Any]) -> str:
+    return _range_words(_limits(limits))
+
+
+def _range_words(limits: Mapping[str, Any]) -> str:
+    if {"ge", "le"} <= set(limits):
+        return f" from {limits['ge']} to {limits['le']}"
+    words = {"ge": "of at least", "gt": "above", "le": "at most", "lt": "below"}
+    parts = [f"{words[kind]} {limits[kind]}" for kind in words if kind in limits]
+    return " " + " and ".join(parts) if parts else ""

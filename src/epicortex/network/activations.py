@@ -1,0 +1,53 @@
+"""The activations a network can use, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from epicortex.errors import ConfigError
+
+
+class SmoothRectifier(nn.Module):
+    """½(√(x²+4)+x)−1: close to x for large inputs and to −1 for very negative ones; 0 at 0.
+
+    >>> SmoothRectifier()(torch.tensor([0.0, 1.5])).tolist()
+    [0.0, 1.0]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply it to every element."""
+        return 0.5 * (torch.sqrt(x * x + 4.0) + x) - 1.0
+
+
+_MODULES: Final[dict[str, Callable[[], nn.Module]]] = {
+    "leaky_relu": lambda: nn.LeakyReLU(0.01),
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "tanh": nn.Tanh,
+    "smooth": SmoothRectifier,
+}
+
+
+def activation(name: str) -> nn.Module:
+    """A module that applies the activation of this name."""
+    try:
+        return _MODULES[name]()
+    except KeyError:
+        near = get_close_matches(name, _MODULES, 1) or sorted(_MODULES)
+        raise ConfigError(f"unknown activation {name!r}; did you mean {near[0]!r}?") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Which activation each type of layer has; the output layer has none."""
+
+    conv: str = "leaky_relu"
+    full: str = "smooth"

@@ -1,0 +1,314 @@
+"""The plots of a report, as plain plotly figures: which series there are, and what hovering shows.
+
+Colours are roles such as `var(--best)`, which the page fills in for light and dark; sizes and fonts are the
+page's too. Whatever comes from a file goes through `label`, as plotly takes `<` for markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from epicortex.genome import Genome, Shape
+from epicortex.report.choices import (
+    REST,
+    attempt_name,
+    colour,
+    common_attempts,
+    common_shapes,
+    genome_lines,
+    largest_species,
+    species_colour,
+)
+from epicortex.report.gathering import Gathered, Point
+from epicortex.report.words import Measure, label, plural, times
+
+Figure: TypeAlias = dict[str, Any]
+History: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
+    """Best, mean and offspring-before-training fitness, over the spread of all networks."""
+    x = [line["generation"] for line in history]
+    spread = [generation.quantiles for generation in gathered.generations]
+
+    def edge(at: int, **more: Any) -> Figure:
+        y = [measure.value(row[at]) if row else None for row in spread]
+        return {"x": x, "y": y, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", **more}
+
+    def band(low: int, high: int, name: str, role: str) -> list[Figure]:
+        return [edge(low, showlegend=False), edge(high, name=name, fill="tonexty", fillcolor=role)]
+
+    def curve(key: str, name: str, role: str, dash: str = "solid") -> Figure:
+        return {
+            "x": x,
+            "y": [measure.value(line[key]) for line in history],
+            "name": name,
+            "mode": "lines+markers" if len(x) < 3 else "lines",
+            "line": {"color": role, "width": 2.5, "dash": dash},
+            "hovertemplate": f"{name} {_number('y', measure)}<extra></extra>",
+        }
+
+    return {
+        "data": [
+            *band(0, 4, "90 % of the networks", "var(--band)"),
+            *band(1, 3, "the middle half", "var(--band-2)"),
+            curve("highest_fitness", "best", "var(--best)"),
+            curve("average_fitness", "mean", "var(--mean)"),
+            curve("offspring_fitness", "offspring before training", "var(--offspring)", "dot"),
+        ],
+        "layout": {"hovermode": "x unified", "xaxis": _unified(), "yaxis": _fitness_axis(measure)},
+    }
+
+
+def species(history: History, gathered: Gathered) -> Figure:
+    """How many networks each species has, stacked, over the species founded and lost."""
+    x = [generation.generation for generation in gathered.generations]
+    shown = largest_species(gathered)
+    traces = []
+    for id in shown:
+        y = [generation.species.get(id, 0) for generation in gathered.generations]
+        hover = f"<b>species {id}</b>, %{{y}} networks in generation %{{x}}<br>{label(gathered.species[id])}"
+        traces.append(_area(x, y, f"species {id}", species_colour(id, shown), hover))
+    if len(shown) < len(gathered.species):
+        y = [
+            sum(number for id, number in generation.species.items() if id not in shown)
+            for generation in gathered.generations
+        ]
+        name = f"{len(gathered.species) - len(shown)} smaller ones"
+        traces.append(_area(x, y, name, REST, f"<b>{name}</b>, %{{y}} networks in generation %{{x}}"))
+    return {
+        "data": [
+            *traces,
+            _events(history, "species_founded", "founded", "var(--good)", 1),
+            _events(history, "species_extinct", "extinct", "var(--bad)", -1),
+        ],
+        "layout": {
+            "hovermode": "closest",
+            "barmode": "relative",
+            "xaxis": {**_axis("generation"), "anchor": "y2"},
+            "yaxis": {**_axis("networks"), "domain": [0.32, 1], "rangemode": "tozero"},
+            "yaxis2": {**_axis("lost, new"), "domain": [0, 0.22]},
+        },
+    }
+
+
+def sizes(gathered: Gathered, measure: Measure) -> Figure:
+    """Fitness over parameters: every network, coloured by generation, and the Pareto front.
+
+    The genomes are listed once; `genome` gives each dot's place in that list, the page puts them together.
+    """
+    places: dict[int, int] = {}
+    texts: list[str] = []
+
+    def place(genome: Genome) -> int:
+        # Equal genomes are one object here, and asking for its identity is quicker than comparing.
+        if id(genome) not in places:
+            places[id(genome)] = len(texts)
+            texts.append("<br>".join(genome_lines(genome)))
+        return places[id(genome)]
+
+    def dots(points: Sequence[Point], **more: Any) -> Figure:
+        return {
+            "x": [point.parameters for point in points],
+            "y": [measure.value(point.fitness) for point in points],
+            "customdata": [[point.network, point.generation] for point in points],
+            "genome": [place(point.genome) for point in points],
+            "hovertemplate": "<b>network %{customdata[0]}</b>, generation %{customdata[1]}<br>"
+            f"{_number('y', measure)} with %{{x:,}} parameters<br>%{{text}}<extra></extra>",
+            **more,
+        }
+
+    shades = {
+        "color": [point.generation for point in gathered.points],
+        "colorscale": "generations",
+        "colorbar": {"title": {"text": "generation"}},
+        "size": 5,
+        "opacity": 0.75,
+    }
+    line = {"shape": "hv", "color": "var(--best)", "width": 2}
+    own = {"color": "var(--best)", "size": 9}
+    return {
+        "data": [
+            dots(gathered.points, name="networks", mode="markers", marker=shades, showlegend=False),
+            dots(gathered.front, name="Pareto front", mode="lines+markers", line=line, marker=own),
+        ],
+        "genomes": texts,
+        "layout": {
+            "hovermode": "closest",
+            "xaxis": {**_axis("parameters"), "type": "log", **_log_ticks(gathered.points)},
+            "yaxis": _fitness_axis(measure),
+        },
+    }
+
+
+def shapes(gathered: Gathered) -> Figure:
+    """The share of each kernel shape among all kernels of all networks, over the generations."""
+    x = [generation.generation for generation in gathered.generations]
+    shown = common_shapes(gathered)
+
+    def area(chosen: Sequence[Shape], name: str, role: str) -> Figure:
+        y = []
+        for generation in gathered.generations:
+            total = sum(generation.kernels.values())
+            own = sum(generation.kernels.get(shape, 0) for shape in chosen)
+            y.append(round(100 * own / total, 6) if total else None)
+        return _area(x, y, name, role, f"<b>{name}</b>, %{{y:.1f}} % in generation %{{x}}")
+
+    every = {shape for generation in gathered.generations for shape in generation.kernels}
+    others = sorted(every.difference(shown))
+    traces = [area([shape], times(shape), colour(place)) for place, shape in enumerate(shown)]
+    if others:
+        traces.append(area(others, plural(len(others), "other shape"), REST))
+    return {
+        "data": traces,
+        "layout": {
+            "hovermode": "closest",
+            "xaxis": _axis("generation"),
+            "yaxis": {**_axis("share of all kernels, %"), "range": [0, 100]},
+        },
+    }
+
+
+def attempts(gathered: Gathered) -> Figure:
+    """How many mutations of each type were applied, refused and failed."""
+    rows = common_attempts(gathered)[::-1]
+    traces = []
+    for outcome, role in (("failed", "var(--bad)"), ("refused", REST), ("applied", "var(--good)")):
+        numbers = [row.outcomes[outcome] for row in rows]
+        bars = {
+            "type": "bar",
+            "orientation": "h",
+            "y": [label(attempt_name(row)) for row in rows],
+            "x": numbers,
+            "name": outcome,
+            "marker": {"color": role},
+            "text": [f"{number:,}" if number else "" for number in numbers],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": f"%{{y}}: %{{x:,}} {outcome}<extra></extra>",
+        }
+        traces += [bars] if any(numbers) else []
+    return {
+        "data": traces,
+        "layout": {
+            "barmode": "group",
+            "hovermode": "closest",
+            "bargap": 0.25,
+            "legend": {"traceorder": "reversed"},
+            "xaxis": {**_axis("attempts (logarithmic)"), "type": "log", "dtick": 1},
+            "yaxis": {"ticksuffix": "  "},
+        },
+    }
+
+
+def effects(gathered: Gathered, measure: Measure) -> Figure:
+    """The mean change of fitness after each type of mutation, with its standard error."""
+    rows = [row for row in common_attempts(gathered) if row.effect.number][::-1]
+    unit = "points" if measure.percent else "fitness"
+    changes = [measure.value(row.effect.mean) or 0 for row in rows]
+    errors = [measure.value(row.effect.error) or 0 for row in rows]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [label(attempt_name(row)) for row in rows],
+        "x": changes,
+        "name": "mutated",
+        "showlegend": False,
+        "marker": {"color": ["var(--bad)" if change < 0 else "var(--good)" for change in changes]},
+        "customdata": [row.effect.number for row in rows],
+        "error_x": {"type": "data", "array": errors, "color": "var(--ink)", "thickness": 1.5, "width": 4},
+        "hovertemplate": f"%{{y}}: %{{x:+.2f}} {unit}<br>mean of %{{customdata:,}}<extra></extra>",
+    }
+    base = measure.value(gathered.unchanged.mean)
+    dotted = {"color": "var(--ink)", "width": 1.5, "dash": "dot"}
+    line = {"type": "line", "x0": base, "x1": base, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
+    return {
+        "data": [bars],
+        "layout": {
+            "hovermode": "closest",
+            "bargap": 0.4,
+            "shapes": [line] if base is not None else [],
+            "xaxis": {**_axis(f"mean change, {unit}"), "zeroline": True},
+            "yaxis": {"ticksuffix": "  "},
+        },
+    }
+
+
+def seconds(history: History) -> Figure:
+    """The seconds of each generation: training and scoring, and everything else."""
+
+    def bars(key: str, name: str, role: str) -> Figure:
+        return {
+            "type": "bar",
+            "x": [line["generation"] for line in history],
+            "y": [line[key] for line in history],
+            "name": name,
+            "marker": {"color": role},
+            "hovertemplate": f"{name} %{{y:.3~f}} s<extra></extra>",
+        }
+
+    return {
+        "data": [
+            bars("train_seconds", "training and scoring", "var(--mean)"),
+            bars("evolve_seconds", "everything else", "var(--offspring)"),
+        ],
+        "layout": {
+            "barmode": "stack",
+            "hovermode": "x unified",
+            "xaxis": _unified(),
+            "yaxis": {**_axis("seconds"), "rangemode": "tozero"},
+        },
+    }
+
+
+def _axis(title: str) -> Figure:
+    return {"title": {"text": title}}
+
+
+def _unified() -> Figure:
+    """The axis of plots whose hover text names the generation once for all series."""
+    return {**_axis("generation"), "unifiedhovertitle": {"text": "generation %{x}"}}
+
+
+def _fitness_axis(measure: Measure) -> Figure:
+    return _axis(f"{measure.name}, %" if measure.percent else label(measure.name))
+
+
+def _number(axis: str, measure: Measure) -> str:
+    return f"%{{{axis}:.2f}} %" if measure.percent else f"%{{{axis}:.4g}}"
+
+
+def _area(x: Sequence[int], y: Sequence[float | None], name: str, role: str, hover: str) -> Figure:
+    return {
+        "x": x,
+        "y": y,
+        "name": name,
+        "mode": "lines",
+        "stackgroup": "one",
+        "line": {"width": 0.8, "color": "var(--card)"},
+        "fillcolor": role,
+        "hovertemplate": f"{hover}<extra></extra>",
+    }
+
+
+def _events(history: History, key: str, name: str, role: str, sign: int) -> Figure:
+    numbers = [line[key] for line in history]
+    return {
+        "type": "bar",
+        "x": [line["generation"] for line in history],
+        "y": [sign * number for number in numbers],
+        "yaxis": "y2",
+        "name": name,
+        "marker": {"color": role},
+        "customdata": numbers,
+        "hovertemplate": f"%{{customdata}} {name} in generation %{{x}}<extra></extra>",
+    }
+
+
+def _log_ticks(points: Sequence[Point]) -> Figure:
+    """Ticks at 1, 2 and 5 times the powers of ten: plotly would name every digit."""
+    values = [point.parameters for point in points]
+    steps = [step * 10**power for power in range(11) for step in (1, 2, 5)]
+    ticks = [step for step in steps if min(values) / 2 <= step <= 2 * max(values)] if values else []
+    return {"tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}

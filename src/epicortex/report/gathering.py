@@ -1,0 +1,282 @@
+"""What a report needs from networks.jsonl, gathered in one pass: only sums and what is drawn is kept.
+
+What the figures mean and how they look is left to the modules beside this one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from epicortex.ecosystem.state import Event
+from epicortex.errors import GenomeError, StorageError
+from epicortex.genome import Genome, Shape
+from epicortex.report.words import one_line
+from epicortex.storage import NetworkLine
+
+#: Every network of 100 generations of 111 is a dot; of larger runs an even choice.
+MOST_POINTS: Final = 12_000
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A generation's networks, summed up."""
+
+    generation: int
+    quantiles: tuple[float, ...] | None
+    """Of the fitness, at `QUANTILES`; None where nobody has one."""
+    species: Mapping[int, int]
+    """How many networks each species has; empty without speciation."""
+    kernels: Mapping[Shape, int]
+    """How many kernels of each shape all networks have together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A network in a generation: a dot in the plot of fitness over parameters."""
+
+    parameters: int
+    fitness: float
+    generation: int
+    network: int
+    genome: Genome
+
+
+@dataclass(slots=True)
+class Mean:
+    """A running mean with the error of it."""
+
+    number: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Count a value in."""
+        self.number += 1
+        self.total += value
+        self.squares += value * value
+
+    @property
+    def mean(self) -> float | None:
+        """The mean; None of nothing."""
+        return self.total / self.number if self.number else None
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean; None of fewer than two values."""
+        if self.number < 2:
+            return None
+        mean = self.total / self.number
+        variance = max(0.0, self.squares - self.number * mean * mean) / (self.number - 1)
+        return math.sqrt(variance / self.number)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Mutations of one type and direction."""
+
+    type: str
+    direction: str
+    outcomes: Counter[str] = field(default_factory=Counter)
+    effect: Mean = field(default_factory=Mean)
+    """The change of fitness from the generation before an applied mutation to the one after."""
+
+    @property
+    def tried(self) -> int:
+        """All attempts."""
+        return self.outcomes.total()
+
+
+@dataclass(slots=True)
+class Gathered:
+    """All that was gathered."""
+
+    generations: list[Generation] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    evaluated: int = 0
+    """How many networks had a fitness, summed over generations; so many dots there could be."""
+    front: list[Point] = field(default_factory=list)
+    """No other network was as fit with as few parameters; the smallest first."""
+    species: dict[int, str] = field(default_factory=dict)
+    """Each species' key."""
+    attempts: dict[tuple[str, str], Attempts] = field(default_factory=dict)
+    unchanged: Mean = field(default_factory=Mean)
+    """The change of fitness, by training alone, of networks that were not mutated."""
+    crossovers: Mean = field(default_factory=Mean)
+    """A child's fitness before training less the mean of its parents'."""
+    clones: Mean = field(default_factory=Mean)
+    """A clone's fitness before training less its parent's."""
+    births: Counter[str] = field(default_factory=Counter)
+    """Children ("crossover") and clones ("clone") that came to an evaluation."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """How often each reason was given."""
+    failed: list[NetworkLine] = field(default_factory=list)
+    """The last failures."""
+    events: dict[int, list[tuple[int, Event]]] = field(default_factory=dict)
+    """The applied mutations of the networks asked for, with the generation they happened in."""
+
+
+_KEPT_FAILURES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """A genome, one object for all networks that have it, with its kernels counted."""
+
+    genome: Genome
+    kernels: tuple[tuple[Shape, int], ...]
+
+
+def kernel_counts(genome: Genome) -> Counter[Shape]:
+    """How many kernels of each shape a genome has.
+
+    >>> from epicortex.genome import ConvLayer
+    >>> kernel_counts(Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3), (3, 3)), (1, 1)),), 10))
+    Counter({(3, 3): 2, (1, 3): 1})
+    """
+    return Counter(kernel for layer in genome.hidden if layer.type == "conv" for kernel in layer.kernels)
+
+
+def gather(
+    lines: Iterable[NetworkLine], history: Sequence[Mapping[str, int]], *, followed: frozenset[int]
+) -> Gathered:
+    """Read the lines of all complete generations; the events of the networks `followed` are kept."""
+    gathering = _Gathering(followed, sum(line["networks"] for line in history))
+    for line in lines:
+        if line.generation > len(history):
+            break
+        gathering.add(line)
+    gathered = gathering.done()
+    if len(gathered.generations) != len(history):
+        raise StorageError(
+            f"networks.jsonl ends with generation {len(gathered.generations)}, history.jsonl with "
+            f"{len(history)}: one of them is damaged"
+        )
+    return gathered
+
+
+class _Gathering:
+    """Goes through the lines with what has to be remembered from one to the next."""
+
+    def __init__(self, followed: frozenset[int], total: int) -> None:
+        self.result = Gathered()
+        self._followed = followed
+        self._step = max(1, -(-total // MOST_POINTS))
+        self._structures: dict[int, _Structure] = {}
+        """Each network's as it is now."""
+        self._known: dict[Genome, _Structure] = {}
+        self._before: dict[int, float] = {}
+        """The fitness of each network in the generation before."""
+        self._best: dict[int, Point] = {}
+        self._start(0)
+
+    def _start(self, generation: int) -> None:
+        self._generation = generation
+        self._fitness: dict[int, float] = {}
+        self._species: Counter[int] = Counter()
+        self._shapes: Counter[Shape] = Counter()
+
+    def _end(self) -> None:
+        if not self._generation:
+            return
+        values = np.array(list(self._fitness.values()))
+        quantiles = tuple(np.quantile(values, QUANTILES).tolist()) if len(values) else None
+        self.result.generations.append(
+            Generation(self._generation, quantiles, dict(self._species), dict(self._shapes))
+        )
+        self._before = self._fitness
+
+    def add(self, line: NetworkLine) -> None:
+        if line.generation != self._generation:
+            if line.generation != self._generation + 1:
+                raise StorageError(
+                    f"networks.jsonl: generation {line.generation} follows {self._generation}; it is damaged"
+                )
+            self._end()
+            self._start(line.generation)
+        structure = self._structure(line)
+        if line.species is not None:
+            self._species[line.species] += 1
+            self.result.species.setdefault(line.species, structure.genome.species_key)
+        for shape, number in structure.kernels:
+            self._shapes[shape] += number
+        self._add_events(line)
+        if line.failed is not None or line.fitness is None:
+            self._add_failure(line)
+            return
+        self._add_birth(line)
+        self._add_point(line, structure.genome, line.fitness)
+
+    def done(self) -> Gathered:
+        self._end()
+        highest = -math.inf
+        for size in sorted(self._best):
+            if self._best[size].fitness > highest:
+                self.result.front.append(self._best[size])
+                highest = self._best[size].fitness
+        return self.result
+
+    def _structure(self, line: NetworkLine) -> _Structure:
+        where = f"networks.jsonl, network {line.id} in generation {line.generation}"
+        if not isinstance(line.genome, str):
+            try:
+                genome = Genome.from_dict(line.genome)
+            except GenomeError as error:
+                raise StorageError(f"{where}: {error}") from None
+            if genome not in self._known:
+                self._known[genome] = _Structure(genome, tuple(kernel_counts(genome).items()))
+            self._structures[line.id] = self._known[genome]
+        if line.id not in self._structures:
+            raise StorageError(f"{where} has a hash for its genome, but no line before has the genome itself")
+        return self._structures[line.id]
+
+    def _add_events(self, line: NetworkLine) -> None:
+        before = self._before.get(line.id)
+        change = None if before is None or line.fitness is None else line.fitness - before
+        mutated = False
+        for event in line.events:
+            name = one_line(event.type)
+            attempts = self.result.attempts.setdefault(
+                (name, event.direction), Attempts(name, event.direction)
+            )
+            attempts.outcomes[event.outcome] += 1
+            if event.outcome == "applied":
+                mutated = True
+                if change is not None:
+                    attempts.effect.add(change)
+                if line.id in self._followed:
+                    # A line holds what happened since the last one: at the end of the generation before.
+                    self.result.events.setdefault(line.id, []).append((line.generation - 1, event))
+        if not mutated and change is not None:
+            self.result.unchanged.add(change)
+
+    def _add_failure(self, line: NetworkLine) -> None:
+        self.result.failures[one_line(line.failed or "no reason was noted", 300)] += 1
+        self.result.failed = [*self.result.failed[-_KEPT_FAILURES + 1 :], line]
+
+    def _add_birth(self, line: NetworkLine) -> None:
+        if line.birth != line.generation - 1 or not line.parents:
+            return
+        parents = tuple(dict.fromkeys(line.parents))
+        kind = "clone" if len(parents) == 1 else "crossover"
+        self.result.births[kind] += 1
+        known = [self._before[parent] for parent in parents if parent in self._before]
+        if line.fitness_before_training is not None and len(known) == len(parents):
+            effect = self.result.clones if kind == "clone" else self.result.crossovers
+            effect.add(line.fitness_before_training - sum(known) / len(known))
+
+    def _add_point(self, line: NetworkLine, genome: Genome, fitness: float) -> None:
+        self._fitness[line.id] = fitness
+        point = Point(line.parameters, fitness, line.generation, line.id, genome)
+        if self.result.evaluated % self._step == 0:
+            self.result.points.append(point)
+        self.result.evaluated += 1
+        best = self._best.get(line.parameters)
+        if best is None or fitness > best.fitness:
+            self._best[line.parameters] = point

@@ -1,0 +1,81 @@
+"""How a run is done again: the command that gives the same config, and every setting that was in force."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from epicortex import fields, settings
+from epicortex.config import Config
+
+_SOURCE: Final = "data.source"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """A setting in the table of settings."""
+
+    name: str
+    value: str
+    description: str
+    changed: bool
+    """Whether it differs from the preset that the command names."""
+
+
+def nearest_preset(config: Config) -> str:
+    """The preset from which the fewest settings differ."""
+    return min(settings.preset_names(), key=lambda name: len(list(_differences(config, name))))
+
+
+def command(config: Config, out: str) -> str:
+    """A command line that gives this very config.
+
+    >>> config = settings.resolve("paper", {"evolution.seed": 7, "data.source": "mnist"})
+    >>> print(command(config, "again"))
+    epicortex evolve mnist \\
+      --preset paper \\
+      --evolution.seed 7 \\
+      --out again
+    """
+    preset = nearest_preset(config)
+    options = [["--preset", preset]]
+    for name in _differences(config, preset):
+        options.append([fields.settings()[name].option, _text(_value(config, name))])
+    parts = [["epicortex", "evolve", config.data.source or "DATA"], *options, ["--out", out]]
+    return " \\\n  ".join(map(shlex.join, parts))
+
+
+def rows(config: Config) -> list[SettingRow]:
+    """Every setting."""
+    changed = set(_differences(config, nearest_preset(config)))
+    return [
+        SettingRow(name, _text(_value(config, name)), setting.description, name in changed)
+        for name, setting in fields.settings().items()
+    ]
+
+
+def _differences(config: Config, preset: str) -> Iterator[str]:
+    other = settings.resolve(preset)
+    return (
+        name for name in fields.settings() if name != _SOURCE and _value(config, name) != _value(other, name)
+    )
+
+
+def _value(config: Config, name: str) -> Any:
+    section, _, field = name.partition(".")
+    return getattr(getattr(config, section), field)
+
+
+def _text(value: Any) -> str:
+    """A value as `fields.from_text` reads it."""
+    if value is None:
+        return fields.NONE
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, dict):
+        return ",".join(f"{name}={_text(item)}" for name, item in value.items())
+    return str(value)

@@ -1,0 +1,239 @@
+"""What each section of the page says: words, tables and drawings, ready for the template.
+
+The sentences of the first section are `story`'s, the plots `figures`'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from epicortex.report import anatomy, choices, reproduction, story, tables, tree
+from epicortex.report.gathering import kernel_counts
+from epicortex.report.mistakes import Tested
+from epicortex.report.story import Material
+from epicortex.report.words import NOTHING, Measure, count, duration, listed, one_line, plural, share, times
+from epicortex.storage import Champion
+
+NAMES: Final = {
+    "summary": "What happened",
+    "fitness": "Fitness",
+    "species": "Species",
+    "sizes": "Parameters",
+    "champion": "The champion",
+    "kernels": "Kernels",
+    "family": "Family tree",
+    "mutations": "Mutations",
+    "mistakes": "Mistakes",
+    "time": "Time",
+    "failures": "Failures",
+    "config": "Config",
+}
+#: What there is to say before the first generation is complete.
+_ALWAYS: Final = frozenset({"summary", "failures", "config"})
+#: Names of classes up to this length stand upright over the confusion matrix.
+_SHORT_CLASS: Final = 3
+_MARKS: Final = {
+    "circle": "kernel",
+    "triangle": "node",
+    "square": "layer",
+    "diamond": "stride",
+    "cross": "other",
+}
+_ACCURACY: Final = Measure.of("accuracy")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One of the large figures on top."""
+
+    name: str
+    value: str
+    detail: str
+
+
+def content(material: Material) -> dict[str, Any]:
+    """All that the template asks for, but for scripts and styles."""
+    found: dict[str, Any] = {"champion": None, "facts": [], "tables": {}}
+    found |= _heading(material) | _config(material)
+    if material.champion is not None:
+        champion = material.champion
+        found |= _overview(material, champion) | _champion(material, champion)
+        found |= _family(material) | _mutations(material) | _mistakes(material) | _time(material)
+    found["tables"] = {name: make(material) for name, make in _TABLES.items()} if material.champion else {}
+    found["tables"] |= {"failures": tables.failures(material), "failed": tables.failed(material)}
+    found["tables"]["versions"] = tables.versions(material)
+    return found
+
+
+_TABLES: Final = {
+    "fitness": tables.fitness,
+    "species": tables.species,
+    "front": tables.front,
+    "shapes": tables.shapes,
+    "family": tables.family,
+    "mutations": tables.mutations,
+    "pairs": tables.pairs,
+    "time": tables.time,
+}
+
+
+def _heading(material: Material) -> dict[str, Any]:
+    data = one_line(material.run.info.data)
+    failures = material.gathered.failures.total()
+    everyone = count(material.gathered.evaluated + failures)
+    return {
+        "title": f"{data}: EpiCortex report",
+        "heading": f"Networks for {data}",
+        "status": story.status(material),
+        "seed": material.run.config.evolution.seed,
+        "started": one_line(material.run.info.started[:10]),
+        "contents": [(id, name) for id, name in NAMES.items() if material.champion or id in _ALWAYS],
+        "paragraphs": list(story.paragraphs(material)),
+        "failures_about": f"{plural(failures, 'training')} of {everyone} failed. A network that fails is "
+        "taken out of the ecosystem; the run goes on.",
+    }
+
+
+def _config(material: Material) -> dict[str, Any]:
+    config, info = material.run.config, material.run.info
+    notes = []
+    if config.data.source is None:
+        notes.append("The data was handed over by a program, so DATA stands for it.")
+    if info.ancestor:
+        notes.append("The run began with another run's champion: add --from and that run's folder.")
+    return {
+        "command": reproduction.command(config, "again"),
+        "command_notes": notes,
+        "typed": one_line(info.command, 5000),
+        "preset": reproduction.nearest_preset(config),
+        "settings": reproduction.rows(config),
+    }
+
+
+def _overview(material: Material, champion: Champion) -> dict[str, Any]:
+    facts, history, gathered = champion.facts, material.history, material.gathered
+    trained = count(gathered.evaluated + gathered.failures.total())
+    large = [
+        Fact(
+            "best fitness", material.measure.text(facts.fitness), f"on the {one_line(facts.fitness_on)} set"
+        ),
+        Fact("parameters", count(champion.genome.parameters), "of the champion"),
+        Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
+        Fact("networks", count(history[-1]["networks"]), f"at the end; {trained} trainings"),
+        Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
+    ]
+    if facts.fitness_on != "test" and material.test_accuracy is not None:
+        tested = Fact("test accuracy", _ACCURACY.text(material.test_accuracy), "not used in evolution")
+        large.insert(1, tested)
+    dots = "Every network of every generation is a dot"
+    if len(gathered.points) < gathered.evaluated:
+        dots = (
+            f"{count(len(gathered.points))} of {count(gathered.evaluated)} networks, evenly chosen, are dots"
+        )
+    species = plural(len(gathered.species), "species", "species")
+    shown = min(choices.MOST_SPECIES, len(gathered.species))
+    return {
+        "facts": large,
+        "species_about": f"{species} lived in this run; the {shown} largest have a colour of their own.",
+        "sizes_about": f"{dots}, the later the stronger in colour. Of two equally fit networks, evolution "
+        "values the smaller more.",
+    }
+
+
+def _champion(material: Material, champion: Champion) -> dict[str, Any]:
+    facts, own = champion.facts, kernel_counts(champion.genome)
+    common = choices.last_shapes(material.gathered)
+    settled = ""
+    if common:
+        settled = f"In the last generation, {listed(map(times, common))} are the most frequent"
+        settled += f"; the champion has {plural(len(own), 'shape')} of kernels." if own else "."
+    return {
+        "champion": {
+            "network": facts.network,
+            "generation": facts.generation,
+            "fitness": material.measure.text(facts.fitness),
+            "parameters": plural(champion.genome.parameters, "parameter"),
+            "activations": f"Activation after convolutions: {one_line(facts.conv_activation)}; after fully "
+            f"connected layers: {one_line(facts.full_activation)}.",
+        },
+        "stations": anatomy.stations(champion.genome),
+        "kernel_layers": anatomy.kernel_layers(champion.phenotype),
+        "shapes_about": settled,
+    }
+
+
+def _family(material: Material) -> dict[str, Any]:
+    drawn = tree.draw(material.lineage, material.gathered, material.measure)
+    lineage = material.lineage
+    changes = plural(sum(len(one.mutations) for one in lineage), "mutation")
+    if len(lineage) == 1:
+        about = (
+            f"The champion is a founder: it was there from the start, and has seen {changes} and training."
+        )
+    else:
+        mates = plural(sum(len(one.parents) == 2 for one in lineage), "crossover")
+        clones = plural(sum(len(one.parents) == 1 for one in lineage), "clone")
+        founders = plural(sum(not one.parents for one in lineage), "founder")
+        about = (
+            f"{mates}, {clones} and {changes} lead from {founders} to the champion, on top. Each line is a "
+            "network, from its birth to the birth of its last child on the way; its colour is its species."
+        )
+    if drawn.left_out:
+        about += f" The {len(drawn.rows)} youngest of {len(lineage)} networks are drawn."
+    return {"tree": drawn, "marks": _MARKS, "family_about": about}
+
+
+def _mutations(material: Material) -> dict[str, Any]:
+    rows = choices.common_attempts(material.gathered)
+    seen = sum(row.tried for row in material.gathered.attempts.values())
+    keys = ("mutations", "mutations_refused", "mutations_failed")
+    tried = sum(line[key] for line in material.history for key in keys)
+    shown = f" Shown are the {count(seen)} whose networks lived on to the next." if seen < tried else ""
+    return {
+        "heights": {"mutations": 90 + 44 * max(3, len(rows))},
+        "mutations_about": f"{plural(tried, 'mutation')} were tried. One is refused where it would found a "
+        f"species too many or break a limit, and fails where nothing is possible.{shown} + grows, − shrinks.",
+    }
+
+
+def _mistakes(material: Material) -> dict[str, Any]:
+    tested = material.tested
+    if not isinstance(tested, Tested):
+        return {"tested": None, "tested_missing": tested}
+    wrong = count(tested.samples - round(tested.accuracy * tested.samples))
+    return {
+        "tested": tested,
+        "tested_about": f"Of {plural(tested.samples, 'test sample')} the champion gets {wrong} wrong: an "
+        f"accuracy of {_ACCURACY.text(tested.accuracy)}.",
+        "matrix": _cells(tested) if tested.picture is None else [],
+        "slanted": max(map(len, tested.classes)) > _SHORT_CLASS,
+    }
+
+
+def _cells(tested: Tested) -> list[list[tuple[int, float]]]:
+    """Each cell's number and how strong its colour is, in percent."""
+    numbers, shares = tested.confusion.tolist(), tested.shares.tolist()
+    # The root lets a mistake of one in a hundred be seen.
+    return [
+        [
+            (number, round(100 * (part if row == column else part**0.5), 1))
+            for column, (number, part) in enumerate(zip(*rows, strict=True))
+        ]
+        for row, rows in enumerate(zip(numbers, shares, strict=True))
+    ]
+
+
+def _time(material: Material) -> dict[str, Any]:
+    whole = material.seconds
+    training = float(sum(line["train_seconds"] for line in material.history))
+    rest = max(0.0, whole - training)
+    trained = sum(line["networks"] for line in material.history)
+    each = duration(training / trained) if trained else NOTHING
+    return {
+        "time_about": f"{duration(training)} of {duration(whole)} went into training and scoring "
+        f"({share(training, whole)}), {duration(rest)} into everything else: evolution and files. That is "
+        f"{each} for each network and generation, with all workers at work.",
+        "time_training": round(100 * training / whole, 2) if whole else 0,
+        "time_shares": f"training and scoring {share(training, whole)}, everything else {share(rest, whole)}",
+    }

@@ -1,0 +1,193 @@
+"""What happened in a run, in plain words: whole sentences, each from figures of the run's files."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from epicortex.genome import Genome, Shape
+from epicortex.lineage import Ancestor
+from epicortex.report.gathering import Gathered, kernel_counts
+from epicortex.report.mistakes import Tested
+from epicortex.report.words import Measure, count, duration, listed, one_line, plural, share, times
+from epicortex.storage import Champion, RunRecord
+
+_LAST: Final = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """All that a report is made from."""
+
+    run: RunRecord
+    measure: Measure
+    champion: Champion | None
+    """None before the first generation is complete."""
+    lineage: tuple[Ancestor, ...]
+    gathered: Gathered
+    tested: Tested | str
+    """The champion on the test set, or why that is not known."""
+
+    @property
+    def history(self) -> Sequence[Mapping[str, Any]]:
+        """The complete generations."""
+        return self.run.history
+
+    @property
+    def seconds(self) -> float:
+        """The time that all generations took."""
+        return float(sum(line["seconds"] for line in self.history))
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """The champion's accuracy on the test set, where it is known."""
+        noted = self.champion.facts.test_accuracy if self.champion else None
+        return self.tested.accuracy if noted is None and isinstance(self.tested, Tested) else noted
+
+
+def status(material: Material) -> str:
+    """Whether the run is over, and why."""
+    evolution, done = material.run.config.evolution, len(material.history)
+    best = material.champion.facts if material.champion else None
+    if best and evolution.target is not None and best.fitness >= evolution.target:
+        return f"stopped at its target of {material.measure.text(evolution.target)}"
+    if done >= evolution.generations:
+        return "complete"
+    if best and evolution.plateau is not None and done - best.generation >= evolution.plateau:
+        return f"stopped after {evolution.plateau} generations without a better network"
+    if evolution.minutes is not None and material.seconds >= 60 * evolution.minutes:
+        return (
+            f"stopped after its {evolution.minutes:g} minutes, {done} of {evolution.generations} generations"
+        )
+    return f"{done} of {evolution.generations} generations so far"
+
+
+def paragraphs(material: Material) -> Iterator[str]:
+    """What happened, a paragraph a thought."""
+    champion = material.champion
+    if champion is None or not material.history:
+        yield "The first generation is not complete yet, so there is nothing to tell. Come back later."
+        return
+    yield _result(material, champion)
+    yield _champion(material, champion)
+    yield _inheritance(material)
+    yield _ecosystem(material)
+    yield _effort(material)
+
+
+def _result(material: Material, champion: Champion) -> str:
+    facts, measure, history = champion.facts, material.measure, material.history
+    first, last = history[0], history[-1]
+    text = (
+        f"In {plural(len(history), 'generation')}, networks that classify {one_line(facts.data)} into "
+        f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first['networks'])} at first and "
+        f"{count(last['networks'])} at the end. The best of them, network {facts.network}, reached "
+        f"{measure.text(facts.fitness)} on the {one_line(facts.fitness_on)} set in generation "
+        f"{facts.generation}; the best of generation 1 had {measure.text(first['highest_fitness'])}."
+    )
+    if facts.fitness_on == "test":
+        return (
+            f"{text} Networks were selected by the test set itself, as in the paper, so this figure flatters."
+        )
+    if material.test_accuracy is not None:
+        tested = Measure.of("accuracy").text(material.test_accuracy)
+        text += (
+            f" On the test set, which played no part in evolution, it is right about {tested} of the samples."
+        )
+    return text
+
+
+def _champion(material: Material, champion: Champion) -> str:
+    genome, lineage = champion.genome, material.lineage
+    text = f"It has {plural(genome.parameters, 'parameter')} in {_layers(genome)}."
+    shapes = kernel_counts(genome)
+    if shapes:
+        text += f" {_shapes(shapes)}"
+    founders = sum(not one.parents for one in lineage)
+    if len(lineage) == 1:
+        return f"{text} It was there from the start."
+    changes = sum(len(one.mutations) for one in lineage)
+    return (
+        f"{text} It descends from {plural(founders, 'founder')} through "
+        f"{plural(len(lineage) - 1, 'ancestor')} and {plural(changes, 'mutation')}."
+    )
+
+
+def _shapes(shapes: Counter[Shape]) -> str:
+    """The kernels of a network in words.
+
+    >>> _shapes(Counter({(3, 3): 2, (1, 5): 1})), _shapes(Counter({(3, 5): 1, (1, 1): 1}))
+    ('Of its 3 kernels, most are 3×3 (2) and 1×5 (1).', 'Its 2 kernels have 2 shapes, from 1×1 to 3×5.')
+    """
+    total = plural(shapes.total(), "kernel")
+    if len(shapes) == 1:
+        return f"Its {total} {'is' if shapes.total() == 1 else 'are'} of {times(next(iter(shapes)))}."
+    common = shapes.most_common(3)
+    if common[0][1] == 1:
+        small, *_, large = sorted(shapes, key=lambda shape: (math.prod(shape), shape))
+        return f"Its {total} have {len(shapes)} shapes, from {times(small)} to {times(large)}."
+    return f"Of its {total}, most are {listed(f'{times(shape)} ({number})' for shape, number in common)}."
+
+
+def _layers(genome: Genome) -> str:
+    convolutions = genome.convolutions
+    full = len(genome.hidden) - convolutions
+    parts = []
+    if convolutions:
+        parts.append(plural(convolutions, "convolution"))
+    if full:
+        parts.append(plural(full, "fully connected layer"))
+    return listed([*parts, "the output layer"]) if parts else "its output layer alone"
+
+
+def _inheritance(material: Material) -> str:
+    """The paper's key figure: what the newborn can do before any training."""
+    measure = material.measure
+    last = [line for line in material.history[-_LAST:] if line["offspring_fitness"] is not None]
+    if not last:
+        return "No offspring was born that could be scored before its training."
+    newborn = sum(line["offspring_fitness"] for line in last) / len(last)
+    everyone = sum(line["average_fitness"] for line in last) / len(last)
+    unit = " points" if measure.percent else ""
+    difference = measure.change(abs(everyone - newborn)).lstrip("+")
+    where = "below" if newborn < everyone else "above"
+    return (
+        "Offspring inherit what their parents have learnt: before any training of their own, those of the "
+        f"last {plural(len(last), 'generation')} with births scored {measure.text(newborn)} on average, "
+        f"{difference}{unit} {where} the mean of all trained networks."
+    )
+
+
+def _ecosystem(material: Material) -> str:
+    history, gathered = material.history, material.gathered
+    total = {
+        key: sum(line[key] for line in history)
+        for key in ("species_founded", "species_extinct", "offspring", "culled", "mutations")
+    }
+    refused = sum(line["mutations_refused"] for line in history)
+    text = f"{plural(total['offspring'], 'network')} were born and {count(total['culled'])} culled. "
+    if gathered.species:
+        text += (
+            f"There were {plural(history[0]['species'], 'species', 'species')} at first and "
+            f"{count(history[-1]['species'])} at the end; {count(total['species_founded'])} were founded on "
+            f"the way, {count(total['species_extinct'])} died out. "
+        )
+    text += f"{plural(total['mutations'], 'mutation')} were applied"
+    if refused:
+        text += f" and {count(refused)} refused, as they would have broken a limit"
+    kernels = sum(row.outcomes["applied"] for (kind, _), row in gathered.attempts.items() if kind == "kernel")
+    applied = sum(row.outcomes["applied"] for row in gathered.attempts.values())
+    return f"{text}; {share(kernels, applied)} of them resized a kernel." if applied else f"{text}."
+
+
+def _effort(material: Material) -> str:
+    history, failures = material.history, material.gathered.failures.total()
+    training = sum(line["train_seconds"] for line in history)
+    part = share(training, material.seconds)
+    text = f"It took {duration(material.seconds)}, {part} of it for training and scoring. "
+    if not failures:
+        return f"{text}No network failed."
+    return f"{text}{plural(failures, 'training')} failed, which cost the network and not the run."

@@ -1,0 +1,207 @@
+"""The tables behind the plots: the same figures, for those who cannot see a plot or want to copy a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from epicortex.report import choices, tree
+from epicortex.report.gathering import Mean
+from epicortex.report.mistakes import Tested
+from epicortex.report.story import Material
+from epicortex.report.words import NOTHING, count, one_line, share, times
+
+T = TypeVar("T")
+
+_MOST_GENERATIONS: Final = 2000
+_MOST_SPECIES: Final = 1000
+_MOST_FAILURES: Final = 20
+_MOST_FRONT: Final = 200
+_MOST_ANCESTORS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; the first cell of a row names the row."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    words: frozenset[int] = frozenset()
+    """The columns that hold words, not figures."""
+
+
+def fitness(material: Material) -> Table:
+    """Behind the curves."""
+    text = material.measure.text
+    rows = []
+    for line, generation in _latest(zip(material.history, material.gathered.generations, strict=True)):
+        spread = [text(value) for value in generation.quantiles] if generation.quantiles else [NOTHING] * 5
+        curves = [text(line[key]) for key in ("highest_fitness", "average_fitness", "offspring_fitness")]
+        rows.append((line["generation"], *curves, *spread, line["networks"]))
+    return Table(
+        "Fitness of each generation",
+        (
+            "generation",
+            "best",
+            "mean",
+            "offspring",
+            "5 % are below",
+            "25 %",
+            "median",
+            "75 %",
+            "95 %",
+            "networks",
+        ),
+        rows,
+    )
+
+
+def species(material: Material) -> Table | None:
+    """Behind the areas: each species with its life. None without speciation."""
+    gathered = material.gathered
+    rows = []
+    for id, key in gathered.species.items():
+        lives = [g for g in gathered.generations if g.species.get(id)]
+        if lives:
+            most = max(g.species[id] for g in lives)
+            end = lives[-1].generation
+            alive = "alive" if end == len(gathered.generations) else str(end)
+            rows.append((id, one_line(key, 200), lives[0].generation, alive, most))
+    head = ("species", "its layers", "first seen", "last seen", "most networks")
+    return Table("Every species", head, sorted(rows)[-_MOST_SPECIES:], frozenset({1})) if rows else None
+
+
+def front(material: Material) -> Table:
+    """The Pareto front."""
+    rows = [
+        (
+            count(point.parameters),
+            material.measure.text(point.fitness),
+            point.network,
+            point.generation,
+            " → ".join(choices.genome_lines(point.genome)),
+        )
+        for point in material.gathered.front[:_MOST_FRONT]
+    ]
+    head = ("parameters", "fitness", "network", "generation", "genome")
+    return Table("The fittest networks for their size", head, rows, frozenset({4}))
+
+
+def shapes(material: Material) -> Table | None:
+    """Behind the shares of kernel shapes. None where there never was a kernel."""
+    shown = choices.common_shapes(material.gathered)
+    rows = []
+    for generation in _latest(material.gathered.generations):
+        total = sum(generation.kernels.values())
+        parts = [share(generation.kernels.get(shape, 0), total) for shape in shown]
+        rows.append((generation.generation, count(total), *parts))
+    head = ("generation", "kernels", *map(times, shown))
+    return Table("The share of each kernel shape", head, rows) if shown else None
+
+
+def family(material: Material) -> Table:
+    """Behind the family tree."""
+    rows = [
+        (
+            one.id,
+            one.birth if one.parents else "start",
+            tree.origin(one),
+            one.until,
+            material.measure.text(one.fitness),
+            count(one.parameters),
+            tree.mutations(one.mutations),
+        )
+        for one in material.lineage[:_MOST_ANCESTORS]
+    ]
+    head = ("network", "born", "from", "until", "fitness", "parameters", "mutations")
+    return Table("The champion and its ancestors, the youngest first", head, rows, frozenset({2, 6}))
+
+
+def mutations(material: Material) -> Table | None:
+    """Behind the bars, with births and with networks that did not change."""
+    gathered = material.gathered
+    rows: list[tuple[Any, ...]] = [
+        (
+            choices.attempt_name(row),
+            *map(count, (row.tried, *(row.outcomes[key] for key in ("applied", "refused", "failed")))),
+            *_effect(row.effect, material),
+        )
+        for row in choices.common_attempts(gathered)
+    ]
+    if not rows and not gathered.births:
+        return None
+    empty = (NOTHING,) * 4
+    rows.append(("no mutation", *empty, *_effect(gathered.unchanged, material)))
+    for kind, effect in (("crossover", gathered.crossovers), ("clone", gathered.clones)):
+        number = count(gathered.births[kind])
+        rows.append((f"{kind} (*)", number, number, NOTHING, NOTHING, *_effect(effect, material)))
+    head = ("type", "tried", "applied", "refused", "failed", "mean effect", "standard error", "measured")
+    return Table(
+        "Mutations by type; + grows, − shrinks. (*) Births: fitness before training less the parents' mean",
+        head,
+        rows,
+    )
+
+
+def pairs(material: Material) -> Table | None:
+    """The most frequent mistakes. None where there are none, or none are known."""
+    tested = material.tested
+    if not isinstance(tested, Tested):
+        return None
+    rows = [(is_, for_, number, f"{100 * part:.1f} %") for is_, for_, number, part in tested.pairs]
+    head = ("class", "taken for", "times", "share of the class")
+    return Table("The most frequent mistakes", head, rows, frozenset({1})) if rows else None
+
+
+def time(material: Material) -> Table:
+    """Behind the seconds."""
+    rows = [
+        (
+            line["generation"],
+            *(f"{line[key]:.3f}" for key in ("train_seconds", "evolve_seconds", "seconds")),
+            line["networks"],
+        )
+        for line in _latest(material.history)
+    ]
+    head = ("generation", "training and scoring", "everything else", "together", "networks")
+    return Table("Seconds of each generation", head, rows)
+
+
+def failures(material: Material) -> Table | None:
+    """Why networks failed, and how often."""
+    rows = [
+        (reason, count(times)) for reason, times in material.gathered.failures.most_common(_MOST_FAILURES)
+    ]
+    return Table("Reasons", ("reason", "times"), rows) if rows else None
+
+
+def failed(material: Material) -> Table:
+    """The last failures, one by one."""
+    rows = [
+        (line.id, line.generation, count(line.parameters), one_line(line.failed or "", 200))
+        for line in material.gathered.failed
+    ]
+    head = ("network", "generation", "parameters", "reason")
+    return Table("The last failures", head, rows, frozenset({3}))
+
+
+def versions(material: Material) -> Table:
+    """What the run depended on."""
+    info = material.run.info
+    rows = [
+        (name, one_line(getattr(info, name), 200))
+        for name in ("epicortex", "torch", "numpy", "python", "started", "data", "data_digest", "id")
+    ]
+    return Table("Versions, data and identity of the run", ("what", "value"), rows, frozenset({1}))
+
+
+def _latest(generations: Iterable[T]) -> list[T]:
+    """The last generations of a very long run; all of any other."""
+    return list(generations)[-_MOST_GENERATIONS:]
+
+
+def _effect(effect: Mean, material: Material) -> tuple[str, ...]:
+    error = material.measure.change(effect.error).lstrip("+")
+    return material.measure.change(effect.mean), error, count(effect.number)

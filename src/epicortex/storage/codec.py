@@ -1,0 +1,160 @@
+"""An ecosystem's state, and the outcome of a job, as JSON values beside named float32 arrays.
+
+How a phenotype is taken apart is a pair of functions, so that another family of networks brings its own.
+Which files the parts go to is left to `checkpoint`, `journal` and `champion`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from epicortex.ecosystem.state import EcosystemState, Individual
+from epicortex.errors import GenomeError, StorageError
+from epicortex.genome import Genome
+from epicortex.jobs import Outcome
+from epicortex.phenotype import Array, LayerWeights, Phenotype
+from epicortex.storage import strict
+
+Arrays = dict[str, Array]
+_PHENOTYPE: Final = frozenset({"phenotype"})
+_NETWORKS: Final = frozenset({"networks", "champion"})
+
+
+class PhenotypeCodec(NamedTuple):
+    """How one family's phenotypes become JSON values and arrays, and come back."""
+
+    encode: Callable[[Any], tuple[Any, Arrays]]
+    """The description (plain JSON values) and the named arrays."""
+    decode: Callable[[Any, Mapping[str, Array], str], Any]
+    """Back again; the last argument says where they come from, for the `StorageError` if they do not fit."""
+
+
+def encode_layered(phenotype: Phenotype) -> tuple[Any, Arrays]:
+    """A layered network: its genome, and for each layer from 1 its weight and bias."""
+    arrays: Arrays = {}
+    for index, layer in enumerate(phenotype.weights, 1):
+        arrays[f"{index}.weight"] = layer.weight
+        arrays[f"{index}.bias"] = layer.bias
+    return phenotype.genome.to_dict(), arrays
+
+
+def decode_layered(description: Any, arrays: Mapping[str, Array], where: str) -> Phenotype:
+    """A layered network from its genome and arrays; whatever does not fit together is a `StorageError`."""
+    try:
+        genome = Genome.from_dict(description)
+        numbers = range(1, len(genome.layers) + 1)
+        if set(arrays) != {f"{index}.{part}" for index in numbers for part in ("weight", "bias")}:
+            raise StorageError(f"{where}: {len(genome.layers)} layers need a weight and a bias each")
+        weights = tuple(LayerWeights(arrays[f"{n}.weight"], arrays[f"{n}.bias"]) for n in numbers)
+        return Phenotype(genome, weights)
+    except GenomeError as error:
+        raise StorageError(f"{where}: {error}") from None
+
+
+LAYERED: Final = PhenotypeCodec(encode_layered, decode_layered)
+
+
+def digest(description: Any) -> str:
+    """The hash that stands for a genome in networks.jsonl: 32 hexadecimal digits."""
+    return hashlib.sha256(strict.dump(description)).hexdigest()[:32]
+
+
+def encode(state: EcosystemState, codec: PhenotypeCodec = LAYERED) -> tuple[dict[str, Any], Arrays]:
+    """A state as JSON values and arrays; the arrays of network 7 are named `7/…`."""
+    arrays: Arrays = {}
+
+    def taken_apart(individual: Individual, name: str) -> dict[str, Any]:
+        description, parts = codec.encode(individual.phenotype)
+        arrays.update({f"{name}/{part}": array for part, array in parts.items()})
+        return {**strict.plain(individual, leave_out=_PHENOTYPE), "phenotype": description}
+
+    whole = strict.plain(state, leave_out=_NETWORKS)
+    whole["networks"] = [taken_apart(individual, str(individual.id)) for individual in state.networks]
+    whole["champion"] = taken_apart(state.champion, "champion") if state.champion else None
+    return whole, arrays
+
+
+def decode(
+    whole: Any, arrays: Mapping[str, Array], where: str, codec: PhenotypeCodec = LAYERED
+) -> EcosystemState:
+    """Back from `encode`; whatever breaks a rule of the state is a `StorageError` that names it."""
+    if not isinstance(whole, dict) or not isinstance(whole.get("networks"), list):
+        raise StorageError(f"{where} is not the state of an ecosystem")
+    groups = _grouped(arrays)
+
+    def put_together(value: Any, name: str | None = None) -> Individual:
+        if not isinstance(value, dict) or "phenotype" not in value:
+            raise StorageError(f"{where}: a network lacks its phenotype")
+        name = name or str(value.get("id"))[:20]
+        place = f"{where}, network {_quoted(name)}"
+        phenotype = codec.decode(value["phenotype"], groups.pop(name, {}), place)
+        return strict.build(Individual, value, place, given={"phenotype": phenotype})
+
+    champion = whole.get("champion")
+    state = strict.build(
+        EcosystemState,
+        whole,
+        where,
+        given={
+            "networks": tuple(put_together(value) for value in whole["networks"]),
+            "champion": None if champion is None else put_together(champion, "champion"),
+        },
+    )
+    if groups:
+        raise StorageError(
+            f"{where}: there are weights of network {_quoted(min(groups))}, which is not there"
+        )
+    _check(state, where)
+    return state
+
+
+def encode_outcome(outcome: Outcome, codec: PhenotypeCodec = LAYERED) -> tuple[dict[str, Any], Arrays]:
+    """An outcome as JSON values and arrays."""
+    description: Any = None
+    arrays: Arrays = {}
+    if outcome.phenotype is not None:
+        description, arrays = codec.encode(outcome.phenotype)
+    return {**strict.plain(outcome, leave_out=_PHENOTYPE), "phenotype": description}, arrays
+
+
+def decode_outcome(
+    value: Any, arrays: Mapping[str, Array], where: str, codec: PhenotypeCodec = LAYERED
+) -> Outcome:
+    """Back from `encode_outcome`."""
+    description = value.get("phenotype") if isinstance(value, dict) else None
+    phenotype = None if description is None else codec.decode(description, arrays, where)
+    outcome = strict.build(Outcome, value, where, given={"phenotype": phenotype})
+    if (outcome.failed is None) != (phenotype is not None and outcome.fitness is not None):
+        raise StorageError(f"{where}: an outcome has a fitness and weights, or the reason why it failed")
+    return outcome
+
+
+def _quoted(name: str) -> str:
+    return strict.short(name).strip('"')
+
+
+def _grouped(arrays: Mapping[str, Array]) -> dict[str, Arrays]:
+    groups: dict[str, Arrays] = {}
+    for name, array in arrays.items():
+        owner, _, part = name.partition("/")
+        groups.setdefault(owner, {})[part] = array
+    return groups
+
+
+def _check(state: EcosystemState, where: str) -> None:
+    """What `evolution` takes for granted about ids."""
+    networks = [individual.id for individual in state.networks]
+    species = [each.id for each in state.species]
+    if not _ascending(networks, state.next_network) or not _ascending(species, state.next_species):
+        raise StorageError(f"{where}: the ids of networks and species must rise and stay below the next one")
+    known = set(species) or {0}
+    if any(individual.species not in known for individual in state.networks):
+        raise StorageError(f"{where}: a network is of a species that there is not")
+
+
+def _ascending(ids: Iterable[int], limit: int) -> bool:
+    chain = [-1, *ids, limit]
+    return all(low < high for low, high in pairwise(chain))

@@ -1,0 +1,216 @@
+"""A run's folder: its config.toml, its lock, and where everything else in it is kept.
+
+config.toml is written first and holds the resolved config and what the run depends on, so that a run can be
+resumed from it alone. What the other files hold is left to the modules beside this one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+import tomllib
+import uuid
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from epicortex import settings
+from epicortex.config import FORMAT_VERSION, Config
+from epicortex.errors import ConfigError, StorageError
+from epicortex.phenotype import Phenotype
+from epicortex.storage import atomic, codec, strict, tensors
+from epicortex.storage.lock import NAME as LOCK
+from epicortex.storage.lock import Lock
+
+_CONFIG: Final = "config.toml"
+_ANCESTOR: Final = "ancestor.safetensors"
+_FOLDERS: Final = ("checkpoints", "champion", "tensorboard")
+_MAX_CONFIG: Final = 4_000_000
+_SEAL: Final = re.compile(rb"(.*\n)# sha256 ([0-9a-f]{64})\n", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a run notes about itself in config.toml, besides its settings."""
+
+    id: str
+    """Drawn once; checkpoints and journals carry it, so that no other run's are taken for its own."""
+    epicortex: str
+    python: str
+    torch: str
+    numpy: str
+    started: str
+    """Date and time, UTC."""
+    command: str
+    """The command line that began the run; empty from Python."""
+    data: str
+    """The name of the data set."""
+    data_digest: str
+    ancestor: bool = False
+    """Whether it began with a network of another run, which is kept in ancestor.safetensors."""
+
+    @classmethod
+    def now(cls, *, data: str, data_digest: str, command: str = "") -> RunInfo:
+        """What a run that begins now has to note."""
+        known = versions()
+        return cls(
+            id=uuid.uuid4().hex,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=command,
+            data=data,
+            data_digest=data_digest,
+            epicortex=known["epicortex"],
+            python=known["python"],
+            torch=known["torch"],
+            numpy=known["numpy"],
+        )
+
+
+def versions() -> dict[str, str]:
+    """The versions that a run's bits depend on."""
+    names = ("epicortex", "torch", "numpy")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+class RunFolder:
+    """A run folder that this process has locked. `create` makes one, `open` goes on with one."""
+
+    def __init__(self, path: Path, lock: Lock, config: Config, info: RunInfo) -> None:
+        self.path = path
+        self.config = config
+        self.info = info
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls, path: Path, config: Config, info: RunInfo, *, ancestor: Phenotype | None = None
+    ) -> RunFolder:
+        """A new run folder. One that holds a run, or anything that is not ours, is refused."""
+        atomic.refuse_link(path)
+        with atomic.explained(path, "made"):
+            path.mkdir(parents=True, exist_ok=True)
+        lock = Lock(path)
+        try:
+            _refuse_occupied(path)
+            if ancestor is not None:
+                genome, arrays = codec.encode_layered(ancestor)
+                pieces = tensors.serialise(arrays, {"genome": strict.dump(genome).decode()})
+                atomic.replace_file(path / _ANCESTOR, pieces)
+            _write_config(path, config, replace(info, ancestor=ancestor is not None))
+            return cls._with_folders(path, lock)
+        except BaseException:
+            lock.close()
+            raise
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """The folder of a run that is to go on; what unfinished writes left in it is removed."""
+        read_config(path)
+        lock = Lock(path)
+        try:
+            return cls._with_folders(path, lock)
+        except BaseException:
+            lock.close()
+            raise
+
+    @classmethod
+    def _with_folders(cls, path: Path, lock: Lock) -> RunFolder:
+        config, info = read_config(path)
+        for name in _FOLDERS:
+            atomic.make_folder(path / name)
+        for folder in (path, path / "checkpoints", path / "champion"):
+            atomic.sweep(folder)
+        return cls(path, lock, config, info)
+
+    def change(self, config: Config) -> None:
+        """Go on with other settings, from now on."""
+        if config != self.config:
+            _write_config(self.path, config, self.info)
+            self.config = config
+
+    def ancestor(self) -> Phenotype | None:
+        """The network that the run began with, where it did."""
+        if not self.info.ancestor:
+            return None
+        path = self.path / _ANCESTOR
+        arrays, texts = tensors.parse(atomic.read_file(path, limit=1 << 36), str(path))
+        genome = strict.parse(strict.encoded(texts.get("genome", "")), str(path))
+        return codec.decode_layered(genome, arrays, str(path))
+
+    def close(self) -> None:
+        """Give the folder back."""
+        self._lock.close()
+
+
+def read_config(path: Path) -> tuple[Config, RunInfo]:
+    """The settings of a run and what it notes about itself; a `StorageError` if this is no sound run."""
+    atomic.refuse_link(path)
+    file = path / _CONFIG
+    if not path.is_dir():
+        raise StorageError(f"{path} is not a run folder: there is no such folder")
+    if not file.exists():
+        raise StorageError(f"{path} is not a run folder: it has no {_CONFIG}")
+    data = atomic.read_file(file, limit=_MAX_CONFIG)
+    text, values = _unsealed(data, file)
+    strict.check_format(values.get("format"), FORMAT_VERSION, str(file))
+    info = strict.build(RunInfo, values.get("run"), f"{file}, [run]")
+    try:
+        return settings.loads(text, origin=str(file)), info
+    except ConfigError as error:
+        raise StorageError(str(error)) from None
+
+
+def _unsealed(data: bytes, file: Path) -> tuple[str, dict[str, Any]]:
+    """The text of a config.toml that is as it was written, and what TOML makes of it."""
+    match = _SEAL.fullmatch(data)
+    sound = match is not None and hashlib.sha256(match[1]).hexdigest().encode() == match[2]
+    try:
+        text = data.decode("utf-8")
+        values = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        raise StorageError(f"{file} is damaged: it is not TOML") from None
+    # A newer version may seal its files otherwise: its number is looked at first.
+    version = values.get("format")
+    if not sound and not (type(version) is int and version > FORMAT_VERSION):
+        raise StorageError(
+            f"{file} is not as it was written: it does not match its checksum. "
+            "Undo the change; settings that may change are given to `epicortex resume`"
+        )
+    return text, values
+
+
+def _write_config(path: Path, config: Config, info: RunInfo) -> None:
+    notes = {name: _toml(value) for name, value in asdict(info).items()}
+    text = "\n".join(
+        [
+            "# A run of EpiCortex. To change a setting, give it to `epicortex resume`: this file is sealed.",
+            f"format = {FORMAT_VERSION}",
+            "",
+            "[run]",
+            *(f"{name} = {value}" for name, value in notes.items()),
+            "",
+            settings.dumps(config),
+        ]
+    ).encode()
+    seal = f"# sha256 {hashlib.sha256(text).hexdigest()}\n".encode()
+    atomic.replace_file(path / _CONFIG, [text, seal])
+
+
+def _toml(value: str | bool) -> str:
+    return json.dumps(value.encode("utf-8", "replace").decode() if isinstance(value, str) else value)
+
+
+def _refuse_occupied(path: Path) -> None:
+    with atomic.explained(path, "read"):
+        names = {entry.name for entry in path.iterdir()}
+    if _CONFIG in names:
+        raise StorageError(
+            f"{path} already holds a run; go on with `epicortex resume {path}`, or choose another folder"
+        )
+    foreign = {name for name in names if name not in (LOCK, _ANCESTOR) and not atomic.is_temporary(name)}
+    if foreign:
+        raise StorageError(f"{path} is not empty (it holds {min(foreign)}); choose another folder")

@@ -1,0 +1,165 @@
+"""The lines of history.jsonl and networks.jsonl: what is in them, and how they are read back.
+
+Nothing from the clock is in them but the fields of history that end in `seconds`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
+from epicortex.errors import StorageError
+from epicortex.storage import atomic, codec, strict
+from epicortex.storage.atomic import LogMark
+from epicortex.storage.codec import LAYERED, PhenotypeCodec
+
+T = TypeVar("T")
+
+MAX_LINE: Final = 100_000_000
+_MAX_ITEMS: Final = 4_000_000
+_NO_WARNINGS: Final = frozenset({"warnings"})
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A generation, as in history.jsonl."""
+
+    generation: int
+    networks: int
+    species: int
+    highest_fitness: float | None
+    average_fitness: float | None
+    offspring_fitness: float | None
+    offspring: int
+    mutations: int
+    mutations_refused: int
+    mutations_failed: int
+    species_founded: int
+    species_extinct: int
+    culled: int
+    failed: int
+    champion: int | None
+    champion_parameters: int | None
+    mean_parameters: float | None
+    train_seconds: float
+    evolve_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkLine:
+    """A network in a generation, as in networks.jsonl."""
+
+    generation: int
+    id: int
+    parents: tuple[int, ...]
+    birth: int
+    species: int | None
+    """The id of its species; None without speciation."""
+    genome: Any
+    """The genome (an object) in the network's first line and after a mutation, else its hash (a text)."""
+    fitness: float | None
+    fitness_before_training: float | None
+    f_r: float | None
+    c_r: float | None
+    age: int
+    parameters: int
+    failed: str | None
+    events: tuple[Event, ...]
+
+
+def history_line(
+    tally: Tally, *, train_seconds: float, evolve_seconds: float, seconds: float
+) -> dict[str, Any]:
+    """A generation's line: what was counted, and how long it took."""
+    clock = {"train_seconds": train_seconds, "evolve_seconds": evolve_seconds, "seconds": seconds}
+    rounded = {name: round(value, 6) for name, value in clock.items()}
+    return {**strict.plain(tally, leave_out=_NO_WARNINGS), **rounded}
+
+
+def network_lines(evaluated: EcosystemState, phenotypes: PhenotypeCodec = LAYERED) -> bytes:
+    """The lines of a generation: every network as it was evaluated, in the order of ids."""
+    speciation = bool(evaluated.species)
+    lines = (
+        _network_line(individual, evaluated.generation, speciation, phenotypes)
+        for individual in evaluated.networks
+    )
+    return b"".join(strict.dump(line) + b"\n" for line in lines)
+
+
+def _network_line(
+    individual: Individual, generation: int, speciation: bool, phenotypes: PhenotypeCodec
+) -> dict[str, Any]:
+    description, _ = phenotypes.encode(individual.phenotype)
+    # From the state alone, so that a resumed run writes the same: born just now, or mutated since.
+    new = individual.birth == generation - 1 or any(e.outcome == "applied" for e in individual.events)
+    return {
+        "generation": generation,
+        "id": individual.id,
+        "parents": list(individual.parents),
+        "birth": individual.birth,
+        "species": individual.species if speciation else None,
+        "genome": description if new else codec.digest(description),
+        "fitness": individual.fitness,
+        "fitness_before_training": individual.fitness_before,
+        "f_r": individual.relative_fitness,
+        "c_r": individual.relative_complexity,
+        "age": individual.age,
+        "parameters": individual.phenotype.parameters,
+        "failed": individual.failed,
+        "events": strict.plain(individual.events),
+    }
+
+
+def read_history(path: Path, mark: LogMark | None = None) -> list[dict[str, Any]]:
+    """All lines of history.jsonl, checked; one that a running process has not finished is left out."""
+
+    def checked(value: Any, where: str) -> dict[str, Any]:
+        strict.build(HistoryLine, value, where)
+        return dict(value)
+
+    lines = list(_lines(path, checked, mark))
+    for number, line in enumerate(lines, 1):
+        if line["generation"] != number:
+            raise StorageError(f"{path}, line {number}: this is generation {line['generation']}")
+    return lines
+
+
+def read_networks(path: Path, mark: LogMark | None = None) -> Iterator[NetworkLine]:
+    """The lines of networks.jsonl, one by one, checked; up to the mark also against its checksum."""
+
+    def checked(value: Any, where: str) -> NetworkLine:
+        genome = value.get("genome") if isinstance(value, dict) else None
+        if not isinstance(genome, str | dict):
+            raise StorageError(f"{where}: genome must be an object or a hash")
+        return strict.build(NetworkLine, value, where, given={"genome": genome})
+
+    return _lines(path, checked, mark)
+
+
+def _lines(path: Path, checked: Callable[[Any, str], T], mark: LogMark | None = None) -> Iterator[T]:
+    digest, length, due = hashlib.sha256(), 0, mark is not None and mark.length > 0
+    if os.path.lexists(path):
+        with atomic.explained(path, "read"), os.fdopen(atomic.open_regular(path), "rb") as stream:
+            number = 1
+            while (line := stream.readline(MAX_LINE)).endswith(b"\n"):
+                where = f"{path}, line {number}"
+                yield checked(strict.parse(line, where, max_items=_MAX_ITEMS), where)
+                number += 1
+                digest.update(line)
+                length += len(line)
+                if mark and due and length >= mark.length:
+                    if mark != LogMark(length, digest.hexdigest()):
+                        break
+                    due = False
+            if len(line) == MAX_LINE:
+                raise StorageError(f"{path}, line {number} is too long")
+    if due:
+        raise StorageError(
+            f"{path} is damaged: it is not as it was written; epicortex resume goes back to a sound state"
+        )

@@ -1,0 +1,170 @@
+"""The samples a network learns from and is scored on: tensors over the shared file, and the draws from them.
+
+Raw values stay uint8 in the mapped file; a batch is gathered, made float and scaled in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from epicortex import randomness
+from epicortex.config import TrainingConfig
+from epicortex.data import DataSet, Scaling, split_validation, tensor
+from epicortex.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Some samples of a data set; those in `index`, or all."""
+
+    x: Tensor
+    y: Tensor
+    scale: Tensor
+    shift: Tensor
+    index: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.y) if self.index is None else len(self.index)
+
+    @property
+    def labels(self) -> Tensor:
+        """The labels in order."""
+        return self.y if self.index is None else self.y.index_select(0, self.index)
+
+    def batch(
+        self, chosen: Tensor, *, shift: float = 0.0, rng: np.random.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Scaled inputs and labels of the samples chosen by their place; images moved if `shift` says so."""
+        rows = chosen if self.index is None else self.index.index_select(0, chosen)
+        raw = self.x.index_select(0, rows)
+        if shift and rng is not None and raw.ndim > 2:  # a table has nowhere to move
+            raw = moved(raw, shift, rng)
+        return self._scaled(raw), self.y.index_select(0, rows)
+
+    def chunks(self, size: int) -> Iterator[Tensor]:
+        """All scaled inputs in order, in pieces of at most `size`."""
+        for start in range(0, len(self), size):
+            if self.index is None:
+                yield self._scaled(self.x[start : start + size])
+            else:
+                yield self._scaled(self.x.index_select(0, self.index[start : start + size]))
+
+    def _scaled(self, raw: Tensor) -> Tensor:
+        # a copy even where the values are float already: the file is never written to
+        return raw.to(torch.float32, copy=True).mul_(self.scale).add_(self.shift)
+
+
+def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
+    """Images [samples, channels, *spatial], half of them moved at random by up to `shift` of their size.
+
+    What leaves on one side is gone; on the other the edge is repeated, so that the background stays as it is.
+
+    >>> line = torch.arange(4).reshape(1, 1, 4)
+    >>> sorted({tuple(moved(line, 0.25, np.random.default_rng(s)).flatten().tolist()) for s in range(20)})
+    [(0, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 3)]
+    """
+    count, channels, *spatial = images.shape
+    chosen = rng.random(count) < 0.5
+    source = torch.zeros(count, *(1 for _ in spatial), dtype=torch.int64, device=images.device)
+    for dimension, size in enumerate(spatial):
+        most = round(shift * size)
+        steps = torch.from_numpy(rng.integers(-most, most + 1, count) * chosen).to(images.device)
+        place = (torch.arange(size, device=images.device) + steps[:, None]).clamp_(0, size - 1)
+        rows = place.reshape(count, *(size if d == dimension else 1 for d in range(len(spatial))))
+        source = source * size + rows
+    flat = source.reshape(count, 1, -1).expand(-1, channels, -1)
+    return images.flatten(2).gather(2, flat).reshape(images.shape)
+
+
+def fitness_samples(
+    data: DataSet, training: TrainingConfig, seed: int, device: torch.device
+) -> tuple[Samples, Samples]:
+    """The samples to train on and those to measure fitness on."""
+    if training.fitness_on == "test":
+        if len(data.y_test) == 0:
+            raise ConfigError(
+                f"training.fitness_on is 'test', but {data.name} has no test samples; set it to "
+                "'validation', or give data.test_fraction"
+            )
+        return split(data, "train", device), split(data, "test", device)
+    if data.x_val is not None:
+        return split(data, "train", device), split(data, "validation", device)
+    train, validation = split_validation(
+        data.y_train, training.validation_fraction, randomness.generator(seed, "validation")
+    )
+    if len(validation) == 0:
+        raise ConfigError(
+            f"training.validation_fraction {training.validation_fraction} leaves no sample of {data.name} "
+            "for validation; raise it, or set training.fitness_on to 'test'"
+        )
+    samples = split(data, "train", device)
+    parts = [torch.from_numpy(index.astype(np.int64)).to(device) for index in (train, validation)]
+    learnt, measured = (
+        Samples(samples.x, samples.y, samples.scale, samples.shift, index=index) for index in parts
+    )
+    return learnt, measured
+
+
+def split(data: DataSet, name: str, device: torch.device) -> Samples:
+    """One part of a data set as it is stored: train, test or validation."""
+    arrays = {
+        "train": (data.x_train, data.y_train),
+        "test": (data.x_test, data.y_test),
+        "validation": (data.x_val, data.y_val),
+    }
+    x, y = arrays[name]
+    if x is None or y is None:
+        raise ConfigError(f"{data.name} has no {name} part of its own")
+    scale, shift = _factors(data.scaling, x.ndim)
+    return Samples(tensor(x).to(device), tensor(y).to(device), scale.to(device), shift.to(device))
+
+
+def _factors(scaling: Scaling, dimensions: int) -> tuple[Tensor, Tensor]:
+    """(x / divisor − mean) / std as one multiplication and one addition."""
+    mean, std = np.asarray(scaling.mean), np.asarray(scaling.std)
+    shape = (1, -1, *(1,) * (dimensions - 2))
+    scale, shift = 1.0 / (scaling.divisor * std), -mean / std
+    return tuple(torch.from_numpy(v.astype(np.float32)).reshape(shape) for v in (scale, shift))  # type: ignore[return-value]
+
+
+def class_weights(labels: Tensor, classes: int) -> Tensor:
+    """The inverse of each class's frequency, 1 on average over the samples; 0 where a class has none.
+
+    >>> class_weights(torch.tensor([0, 0, 0, 1]), 2).tolist()
+    [0.6666666865348816, 2.0]
+    """
+    counts = torch.bincount(labels, minlength=classes).to(torch.float32)
+    return torch.where(counts > 0, len(labels) / (int((counts > 0).sum()) * counts.clamp(min=1)), 0.0)
+
+
+def draw_batches(
+    samples: int, training: TrainingConfig, rng: np.random.Generator
+) -> Iterator[NDArray[np.int64]]:
+    """A generation's batches for one network: a portion without replacement, the last short batch kept.
+
+    With `min_steps` a small portion is enlarged, up to the whole set, and then repeated in a new order.
+
+    >>> rng = np.random.default_rng(1)
+    >>> [len(batch) for batch in draw_batches(3000, TrainingConfig(), rng)]
+    [128, 128, 44]
+    >>> [len(batch) for batch in draw_batches(3000, TrainingConfig(min_steps=4), rng)]
+    [128, 128, 128, 128]
+    >>> [len(batch) for batch in draw_batches(200, TrainingConfig(min_steps=3), rng)]
+    [128, 72, 128]
+    """
+    size = training.batch_size
+    portion = max(1, round(training.portion * samples))
+    if -(-portion // size) < training.min_steps:
+        portion = min(samples, training.min_steps * size)
+    steps = max(-(-portion // size), training.min_steps)
+    while steps > 0:
+        chosen = rng.choice(samples, size=portion, replace=False)
+        for start in range(0, min(portion, steps * size), size):
+            yield chosen[start : start + size]
+            steps -= 1

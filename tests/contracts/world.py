@@ -1,0 +1,115 @@
+"""A small world for engines: a data set learnt in a moment, networks, and what processes there are."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epicortex.config import Config, TrainingConfig
+from epicortex.data import DataSet, Scaling
+from epicortex.engines import WorkerSetup
+from epicortex.genome import ConvLayer, FullLayer, Genome, HiddenLayer
+from epicortex.jobs import Job, Outcome
+from epicortex.network import Activations
+from epicortex.phenotype import Phenotype
+from epicortex.training import FitnessFunction
+from epicortex.variation import draw_phenotype
+
+CLASSES = 3
+SHAPE = (1, 8, 8)
+
+
+def small_data(samples: int = 600, *, seed: int = 1) -> DataSet:
+    """Bright stripes whose place tells the class, under noise; a third is the test part."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, CLASSES, samples).astype(np.int64)
+    x = rng.integers(0, 120, (samples, *SHAPE)).astype(np.uint8)
+    for label in range(CLASSES):
+        x[y == label, :, 2 * label + 1, :] += 100
+    test = samples // 3
+    return DataSet(
+        name="stripes",
+        x_train=x[test:],
+        y_train=y[test:],
+        x_test=x[:test],
+        y_test=y[:test],
+        classes=tuple("abc"),
+        scaling=Scaling(255.0, (0.4,), (0.3,)),
+    )
+
+
+def network(seed: int = 1, *hidden: HiddenLayer) -> Phenotype:
+    """A network for the stripes; by default a small convolution with kernels of two shapes."""
+    layers = hidden or (ConvLayer(((3, 3), (1, 3)), (1, 1)), FullLayer(5))
+    return draw_phenotype(Genome(SHAPE, layers, CLASSES), rng=np.random.default_rng(seed))
+
+
+def marked(seed: int = 1) -> Phenotype:
+    """A network that a fitness function can tell by its huge outputs."""
+    plain = network(seed)
+    *below, (weight, bias) = plain.weights
+    return Phenotype(plain.genome, (*below, type(plain.weights[0])(weight, bias + np.float32(1e6))))
+
+
+def jobs(count: int, *, newborn: bool = False) -> list[Job]:
+    """As many different jobs."""
+    return [Job(number, 1, 1, network(number), newborn=newborn) for number in range(1, count + 1)]
+
+
+def settings(**training: Any) -> Config:
+    """A config for the stripes: quick training, two workers."""
+    return Config(training=TrainingConfig(**{"portion": 0.5, "workers": 2, **training}))
+
+
+def setup(
+    config: Config, *, data: DataSet | None = None, fitness: FitnessFunction | None = None
+) -> WorkerSetup:
+    """What workers need for the stripes."""
+    return WorkerSetup(
+        data=data or small_data(),
+        training=config.training,
+        activations=Activations(),
+        seed=1,
+        fitness=fitness,
+    )
+
+
+def same(one: Outcome, other: Outcome) -> bool:
+    """Whether two outcomes are the same but for the clock."""
+    if one.phenotype is None or other.phenotype is None:
+        weights = one.phenotype is other.phenotype
+    else:
+        weights = one.phenotype.same_bits(other.phenotype)
+    return weights and all(
+        getattr(one, name) == getattr(other, name)
+        for name in ("network", "generation", "fitness", "fitness_before", "failed", "samples")
+    )
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Wait until something holds; False if it never does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def state_of(pid: int) -> str | None:
+    """A process's state letter (R, S, T, Z …), or None where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def children() -> set[int]:
+    """The child processes of this one, zombies too."""
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}

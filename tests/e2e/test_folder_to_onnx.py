@@ -1,0 +1,85 @@
+"""As a new user would: a folder of pictures, four commands, and a model in use without EpiCortex or torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from epicortex.cli import COMMANDS
+from tests.e2e.pictures import CLASSES, write_pictures
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+SMALL = (
+    *("--generations", "4", "--evolution.initial-networks", "6", "--evolution.max-networks", "8"),
+    *("--evolution.initial-species", "2", "--evolution.max-species", "4", "--workers", "2"),
+)
+
+#: All that somebody who was sent only the .onnx file has to write.
+CONSUMER = """
+import json, sys
+import numpy, onnxruntime
+from PIL import Image
+
+session = onnxruntime.InferenceSession(sys.argv[1])
+about = session.get_modelmeta().custom_metadata_map
+classes = json.loads(about["classes"])
+channels, height, width = json.loads(about["input_shape"])
+
+def read(path):
+    image = Image.open(path).convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
+    pixels = numpy.asarray(image.convert("L" if channels == 1 else "RGB"), numpy.float32)
+    return pixels.reshape(height, width, channels).transpose(2, 0, 1)
+
+files = sys.argv[2:]
+(logits,) = session.run(None, {"x": numpy.stack([read(file) for file in files])})
+assert not {"torch", "epicortex", "sklearn"} & set(sys.modules)
+print(json.dumps({file: classes[row.argmax()] for file, row in zip(files, logits)}))
+"""
+
+
+def command(folder: Path, *words: str) -> str:
+    """What the real command prints, run in this folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "epicortex", *words],
+        cwd=folder,
+        env=os.environ | {"EPICORTEX_DATA": str(folder / "data")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_from_a_folder_of_pictures_to_a_model_in_use(tmp_path: Path) -> None:
+    write_pictures(tmp_path, train=60, held_out=12)
+    command(tmp_path, "evolve", "train", "--out", "run", "--quiet", *SMALL)
+    if "report" in COMMANDS:
+        command(tmp_path, "report", "run")
+        assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
+    command(tmp_path, "export", "run", "--to", "champion.onnx")
+
+    story = json.loads(command(tmp_path, "predict", "run", "held-out", "--json"))
+    predicted = {one["file"]: one["class"] for one in story["predictions"]}
+    assert tuple(story["classes"]) == CLASSES
+    assert len(predicted) == 48
+    right = sum(Path(file).parent.name == label for file, label in predicted.items())
+    assert right / len(predicted) > 0.8
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", CONSUMER, "champion.onnx", *predicted],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == predicted

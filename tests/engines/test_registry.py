@@ -1,0 +1,75 @@
+"""Engines by name: ours, installed ones, and names that are neither."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from epicortex.engines import check_engine, create, names
+from epicortex.engines.cores import available_cores
+from epicortex.engines.serial import SerialEngine
+from epicortex.errors import ConfigError, EngineError
+from tests.contracts.world import settings, setup
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that installs two engines, one of which cannot be imported."""
+    (tmp_path / "someones_engine.py").write_text(
+        "from epicortex.engines.serial import SerialEngine\nclass Mine(SerialEngine): pass\n"
+    )
+    info = tmp_path / "someones_engine-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: someones-engine\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[epicortex.engines]\nmine = someones_engine:Mine\nbroken = no_such_module:Engine\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"no engine is called 'proceses'; did you mean 'processes'\?"):
+        check_engine("proceses")
+    with pytest.raises(ConfigError, match="there are serial, processes"):
+        create("zzz", None, settings())
+
+
+def test_nothing_of_an_engine_is_imported_before_it_is_asked_for() -> None:
+    code = "import sys, epicortex.engines as e; e.names(); print({'torch', 'cloudpickle'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.usefixtures("plugin")
+def test_installed_engines_are_found_by_their_name() -> None:
+    assert {"mine", "broken"} <= set(names())
+    with create("mine", None, settings()) as engine:
+        assert isinstance(engine, SerialEngine)
+        assert type(engine).__name__ == "Mine"
+    with pytest.raises(ConfigError, match="'broken' is installed but cannot be loaded: No module named"):
+        create("broken", None, settings())
+
+
+def test_a_function_that_cannot_travel_is_refused_with_advice() -> None:
+    class Stubborn:
+        def __call__(self, logits: object, labels: object) -> float:
+            return 0.0
+
+        def __reduce__(self) -> str:
+            raise TypeError("not me")
+
+    with pytest.raises(EngineError, match=r"cannot be sent to a worker process \(not me\)"):
+        create("processes", setup(settings(), fitness=Stubborn()), settings())
+
+
+def test_cores_are_limited_by_the_cgroup(tmp_path: Path) -> None:
+    plenty = available_cores(tmp_path)
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert available_cores(tmp_path) == plenty
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    assert available_cores(tmp_path) == 1
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    assert available_cores(tmp_path) == 1

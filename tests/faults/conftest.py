@@ -1,0 +1,67 @@
+"""The nursery, and the undisturbed run that all others have to equal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.world import COUNTING, SMALL, Nursery, same_bytes
+
+GENERATIONS = 3
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A run that nothing disturbed."""
+
+    words: tuple[str, ...]
+    """The command that it was begun with, without --out."""
+    plugin: Path
+    path: Path
+    bytes: dict[str, Any]
+    trainings: int
+    """How many there were."""
+    calls: dict[str, int]
+    """How many writes, fsyncs and so on it took."""
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    if sys.platform != "linux":
+        pytest.skip("looks at processes through /proc")
+    nursery = Nursery(tmp_path_factory.mktemp("nursery"))
+    yield nursery
+    nursery.close()
+
+
+def make_reference(nursery: Nursery, folder: Path, generations: int, *more: str) -> Reference:
+    """A run to the end, counted."""
+    import json
+
+    plugin = folder / "counting.py"
+    plugin.write_text(COUNTING)
+    words = (
+        *("evolve", "digits", *SMALL, "--generations", str(generations), "--engine", "serial"),
+        *("--training.optimiser", "counted", "--plugin", str(plugin), *more),
+    )
+    count, calls = folder / "count", folder / "calls"
+    ended = nursery.run(*words, "--out", folder / "run", calls=calls, EPICORTEX_COUNT=str(count))
+    assert ended.code == 0, ended
+    return Reference(
+        words,
+        plugin,
+        folder / "run",
+        same_bytes(folder / "run"),
+        count.stat().st_size,
+        json.loads(calls.read_text()),
+    )
+
+
+@pytest.fixture(scope="session")
+def reference(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Reference:
+    return make_reference(nursery, tmp_path_factory.mktemp("reference"), GENERATIONS)

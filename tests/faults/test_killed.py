@@ -1,0 +1,89 @@
+"""kill -9 of the main process, at any moment and at every change it makes to the disk."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Reference, make_reference
+from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
+
+
+def go_on(nursery: Nursery, reference: Reference, run: Path, count: Path, *more: str) -> None:
+    """Resume a run that was killed; before it had a config, begin it again in the same folder."""
+    if (run / "config.toml").exists():
+        words = ("resume", str(run), "--plugin", str(reference.plugin), *more)
+    else:
+        words = (*reference.words, "--out", str(run), *more)
+    ended = nursery.run(*words, EPICORTEX_COUNT=str(count))
+    assert ended.code == 0, ended
+
+
+def check(reference: Reference, run: Path, count: Path, workers: int = 1) -> None:
+    """The end is the same, and nothing was trained again but what was under way."""
+    assert same_bytes(run) == reference.bytes
+    repeated = count.stat().st_size - reference.trainings
+    assert 0 <= repeated <= workers, f"{repeated} trainings repeated"
+    leftovers = [path.name for path in run.rglob("*") if path.name.startswith(".")]
+    assert not leftovers, leftovers
+
+
+def moments(reference: Reference) -> list[tuple[str, int, str]]:
+    """Every change that the run makes to its folder; in CI a few of each kind."""
+    every = [
+        (kind, number, how)
+        for kind, most in reference.calls.items()
+        for number in range(1, most + 1)
+        for how in (("before", "torn", "after") if kind == "write" else ("before", "after"))
+    ]
+    return every if THOROUGH else random.Random(4).sample(every, 8)
+
+
+def test_killed_at_any_change_to_the_disk_a_run_resumes_to_the_same_bytes(
+    nursery: Nursery, reference: Reference, tmp_path: Path
+) -> None:
+    assert all(reference.calls[kind] > 10 for kind in ("write", "fsync", "rename"))
+    with counted("kill -9 of the main process at every write, fsync, rename, removal") as tally:
+        for number, moment in enumerate(moments(reference)):
+            run, count = tmp_path / f"run-{number}", tmp_path / f"count-{number}"
+            count.touch()
+            with tally.case(moment):
+                words = (*reference.words, "--out", str(run))
+                ended = nursery.run(*words, die_at=moment, EPICORTEX_COUNT=str(count))
+                assert ended.code in (-signal.SIGKILL, 0), ended
+                go_on(nursery, reference, run, count)
+                check(reference, run, count)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_killed_at_random_moments_a_run_resumes_to_the_same_bytes(
+    nursery: Nursery, tmp_path: Path, workers: int
+) -> None:
+    """Six generations, killed again and again until they are through. `workers` 0 is the engine serial."""
+    if workers and not THOROUGH:
+        pytest.skip("part of the long version")
+    engine = ("--engine", "processes", "--workers", str(workers)) if workers else ()
+    reference = make_reference(nursery, tmp_path, 6)
+    began = time.monotonic()
+    nursery.run(*reference.words, *engine, "--out", tmp_path / "timed")
+    took = time.monotonic() - began
+    draw = random.Random(workers)
+    name = f"processes, {workers} workers" if workers else "serial"
+    with counted(f"kill -9 of the main process at random moments of 6 generations ({name})") as tally:
+        for number in range(40 if THOROUGH else 2):
+            run, count = tmp_path / f"run-{number}", tmp_path / f"count-{number}"
+            count.touch()
+            moment = draw.uniform(0.02, 0.95)
+            with tally.case(f"after {moment:.0%}"):
+                words = (*reference.words, *engine, "--out", str(run))
+                command = nursery.start(*words, EPICORTEX_COUNT=str(count))
+                time.sleep(moment * took)
+                command.kill()
+                assert command.wait().code in (-signal.SIGKILL, 0)
+                go_on(nursery, reference, run, count, *engine)
+                check(reference, run, count, workers or 1)
+                assert not command.workers()

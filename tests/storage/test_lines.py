@@ -1,0 +1,87 @@
+"""Logs: read line by line, whole lines only, and every line checked. TensorBoard shows the same figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+from epicortex.ecosystem.state import Tally
+from epicortex.errors import StorageError
+from epicortex.storage import strict
+from epicortex.storage.lines import history_line, network_lines, read_history, read_networks
+from epicortex.storage.scalars import TAGS, Scalars
+from tests.storage.states import offsets, small_state
+
+
+def line(generation: int) -> dict[str, object]:
+    tally = Tally(generation, 8, 2, 0.75, 0.5, None, 3, 4, 1, 0, 1, 0, 2, 0, 5, 650, 700.5, ("crowded",))
+    return history_line(tally, train_seconds=1.5, evolve_seconds=0.25, seconds=1.75)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(b"".join(strict.dump(line(g)) + b"\n" for g in (1, 2, 3)))
+    return path
+
+
+def test_a_line_that_is_being_written_is_left_out(history: Path) -> None:
+    whole = history.read_bytes()
+    for length in (*offsets(len(whole)), len(whole)):
+        history.write_bytes(whole[:length])
+        assert len(read_history(history)) == whole[:length].count(b"\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b'"generation":2', b'"generation":3'),
+        (b'"generation":2', b'"generation":"2"'),
+        (b'"networks":8', b'"networks":8,"plugin":"os"'),
+        (b'"networks":8,', b""),
+        (b'"networks":8', b'"networks":NaN'),
+        (b'{"generation":2', b"[" * 20_000),
+    ],
+)
+def test_a_line_that_is_not_as_we_write_it_is_refused(history: Path, change: tuple[bytes, bytes]) -> None:
+    whole = history.read_bytes()
+    first, second, third = whole.splitlines(keepends=True)
+    history.write_bytes(first + second.replace(*change) + third)
+    with pytest.raises(StorageError, match=r"history.jsonl, line 2|line 2 is"):
+        read_history(history)
+
+
+def test_networks_come_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "networks.jsonl"
+    path.write_bytes(network_lines(small_state(1)) + b'{"generation":2,"id"')
+    lines = list(read_networks(path))
+    assert [entry.id for entry in lines] == [1, 2]
+    assert lines[0].species == 1
+    assert lines[0].genome == small_state().networks[0].phenotype.genome.to_dict()
+    path.write_bytes(network_lines(small_state(2)))
+    assert all(isinstance(entry.genome, str) and len(entry.genome) == 32 for entry in read_networks(path))
+
+
+def test_no_log_is_an_empty_log(tmp_path: Path) -> None:
+    assert read_history(tmp_path / "history.jsonl") == []
+    assert list(read_networks(tmp_path / "networks.jsonl")) == []
+
+
+def test_tensorboard_shows_every_figure_once_also_after_a_resume(tmp_path: Path) -> None:
+    scalars = Scalars(tmp_path, [])
+    scalars.add(line(1))
+    scalars.add(line(2))
+    scalars.close()
+    scalars = Scalars(tmp_path, [line(1)])
+    scalars.add(line(2))
+    scalars.close()
+    (path,) = tmp_path.iterdir()
+    seen = [
+        (event.step, value.tag)
+        for event in EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+    ]
+    tags = [tag for name, tag in TAGS.items() if name != "offspring_fitness"]
+    assert sorted(seen) == sorted((step, tag) for step in (1, 2) for tag in tags)

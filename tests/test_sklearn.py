@@ -1,0 +1,164 @@
+"""`EvolvedClassifier` behaves as scikit-learn expects, and learns."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from epicortex import Classifier, EvolvedClassifier
+
+SMALL: dict[str, Any] = {"generations": 3, "networks": 4}
+
+
+@parametrize_with_checks([EvolvedClassifier(**SMALL)])  # type: ignore[untyped-decorator]
+def test_scikit_learn_finds_nothing_to_complain_about(estimator: Any, check: Any) -> None:
+    """None is left out by us; scikit-learn skips what needs pandas or SCIPY_ARRAY_API where those are not."""
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    bundle = load_digits()
+    return bundle.images[:600], bundle.target[:600]
+
+
+@pytest.fixture(scope="module")
+def fitted(digits: tuple[np.ndarray, np.ndarray]) -> EvolvedClassifier:
+    images, labels = digits
+    return EvolvedClassifier(generations=4, networks=6, random_state=1).fit(images[:400], labels[:400])
+
+
+def test_it_learns_to_read_digits(fitted: EvolvedClassifier, digits: tuple[np.ndarray, np.ndarray]) -> None:
+    images, labels = digits
+    assert fitted.score(images[400:], labels[400:]) > 0.8
+    assert fitted.classes_.tolist() == list(range(10))
+    assert fitted.image_shape_ == (8, 8, 1)
+    assert fitted.n_features_in_ == 64
+    assert [line["generation"] for line in fitted.history_] == [1, 2, 3, 4]
+    probabilities = fitted.predict_proba(images[400:])
+    assert probabilities.dtype == np.float64
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert (fitted.classes_[probabilities.argmax(axis=1)] == fitted.predict(images[400:])).all()
+
+
+def test_images_and_flat_rows_are_the_same_thing(
+    fitted: EvolvedClassifier, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    images, labels = digits
+    flat = images.reshape(len(images), -1)
+    forms: list[tuple[Any, Any]] = [
+        (flat, (8, 8)),
+        (flat, (8, 8, 1)),
+        (images[..., None], None),
+        (list(images), (8, 8)),
+    ]
+    assert np.array_equal(fitted.predict_proba(flat), fitted.predict_proba(images))
+    model = EvolvedClassifier(generations=1, networks=3, random_state=1)
+    expected = model.fit(images[:100], labels[:100]).predict_proba(images)
+    for x, shape in forms:
+        model.set_params(image_shape=shape)
+        assert np.array_equal(model.fit(x[:100], labels[:100]).predict_proba(x), expected)
+
+
+def test_colour_images_have_their_channels_last() -> None:
+    rng = np.random.default_rng(1)
+    labels = np.array(["red", "green"])[rng.integers(0, 2, 80)]
+    images = rng.integers(0, 60, (80, 6, 5, 3), np.uint8)
+    images[labels == "red", :, :, 0] += 150
+    images[labels == "green", :, :, 1] += 150
+    model = EvolvedClassifier(generations=3, networks=6, random_state=1).fit(images[:60], labels[:60])
+    assert model.module_.input_shape == (3, 6, 5)
+    assert model.score(images[60:], labels[60:]) == 1
+    assert set(model.predict(images)) == {"red", "green"}
+
+
+def test_the_module_takes_what_the_estimator_was_fitted_to(
+    fitted: EvolvedClassifier, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    images, _ = digits
+    module = fitted.module_
+    assert isinstance(module, Classifier)
+    x = torch.from_numpy(images[:, None].astype(np.float32))
+    probabilities = module(x).softmax(1).detach().numpy()
+    np.testing.assert_allclose(probabilities, fitted.predict_proba(images), atol=1e-5)
+
+
+def test_a_random_state_decides_everything(digits: tuple[np.ndarray, np.ndarray]) -> None:
+    images, labels = digits
+    first, again, other = (
+        EvolvedClassifier(**SMALL, random_state=seed).fit(images, labels).predict_proba(images)
+        for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_processes_give_the_same_champion(
+    fitted: EvolvedClassifier, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    images, labels = digits
+    model = clone(fitted).set_params(n_jobs=2).fit(images[:400], labels[:400])
+    assert model.champion_.phenotype.same_bits(fitted.champion_.phenotype)
+
+
+def test_it_works_in_a_pipeline_a_cross_validation_and_a_grid_search() -> None:
+    x, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    pipeline = make_pipeline(StandardScaler(), EvolvedClassifier(**SMALL, random_state=1))
+    assert cross_val_score(pipeline, x, names, cv=3).mean() > 0.8
+    grid = {"evolvedclassifier__networks": [3, 4]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(x, names)
+    assert search.predict(x[:1]).tolist() == ["setosa"]
+    assert search.best_estimator_[-1].networks in (3, 4)
+
+
+def test_a_clone_has_the_parameters_and_nothing_learnt(fitted: EvolvedClassifier) -> None:
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "champion_")
+
+
+def test_it_survives_pickling(fitted: EvolvedClassifier, digits: tuple[np.ndarray, np.ndarray]) -> None:
+    images, _ = digits
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict_proba(images), fitted.predict_proba(images))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"generations": 0}, r"evolution.generations is 0; it must be"),
+        ({"preset": "papper"}, r"papper.*paper"),
+        ({"image_shape": (8, 9)}, r"image_shape is \(8, 9\); it must be .* 64 numbers"),
+        ({"image_shape": (64,)}, r"image_shape is \(64,\)"),
+        ({"settings": {"training.optimiser": "Adan"}}, r"Adan.*Adam"),
+        ({"n_jobs": 0}, r"training.workers is 0"),
+    ],
+)
+def test_parameters_are_checked_in_fit(
+    parameters: dict[str, Any], message: str, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    images, labels = digits
+    model = EvolvedClassifier(**{**SMALL, **parameters})
+    with pytest.raises(ValueError, match=message):
+        model.fit(images.reshape(len(images), -1)[:100], labels[:100])
+
+
+def test_images_of_another_shape_are_refused(
+    fitted: EvolvedClassifier, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    images, labels = digits
+    with pytest.raises(ValueError, match=r"images of \(4, 16\).*fitted to \(8, 8, 1\)"):
+        fitted.predict(images.reshape(-1, 4, 16))
+    with pytest.raises(ValueError, match=r"image_shape is \(4, 16\), but X has images of \(8, 8\)"):
+        EvolvedClassifier(image_shape=(4, 16)).fit(images, labels)
