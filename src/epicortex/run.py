@@ -24,9 +24,9 @@ from epicortex.phenotype import Phenotype
 from epicortex.preparation import Extensions
 from epicortex.storage import Champion, RunFolder, RunInfo, checkpoint
 from epicortex.storage.checkpoint import Checkpoint
-from epicortex.storage.folder import versions
 from epicortex.storage.recorder import Recorder
 from epicortex.variation import Operator
+from epicortex.versions import versions
 
 if TYPE_CHECKING:
     from epicortex.champion import Classifier

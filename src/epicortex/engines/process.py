@@ -11,12 +11,12 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from typing import Any, Final
 
+from epicortex.engines.bench import ENVIRONMENT, WorkerBroken
 from epicortex.engines.channel import Channel, ChannelClosed
 from epicortex.errors import EngineError
-from epicortex.jobs import Job, Outcome
+from epicortex.jobs import Outcome
 
 #: How long a worker may take to import torch and map the data, at least; slow disks exist.
 START_LIMIT: Final = 120.0
@@ -30,10 +30,6 @@ _BOOT: Final = (
 
 class WorkerLost(Exception):
     """A worker died or hung; the message says how, such as `signal 9`."""
-
-
-class WorkerBroken(Exception):
-    """A worker says that it cannot work at all, and that another could not either."""
 
 
 class WorkerProcess:
@@ -52,7 +48,7 @@ class WorkerProcess:
                     [sys.executable, "-P", "-c", _BOOT, arguments],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
-                    env=_environment(),
+                    env={**os.environ, **ENVIRONMENT},
                     process_group=0,  # Ctrl-C in a terminal is for the parent
                 )
         except OSError as error:
@@ -125,16 +121,3 @@ class WorkerProcess:
             self._process.kill()
             return "it stopped answering"
         return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def with_weights(outcome: Outcome, job: Job) -> Outcome:
-    """An outcome that came without weights because they are the job's own."""
-    if outcome.failed is None and outcome.phenotype is None:
-        return replace(outcome, phenotype=job.phenotype)
-    return outcome
-
-
-def _environment() -> dict[str, str]:
-    """One thread for every library that would start more."""
-    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-    return {**os.environ, **dict.fromkeys(threads, "1"), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}

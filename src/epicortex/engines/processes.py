@@ -12,13 +12,12 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Final
 
-import cloudpickle  # type: ignore[import-untyped]
-
 from epicortex.config import Config
 from epicortex.engines.base import Engine
+from epicortex.engines.bench import WorkerBroken, with_weights
 from epicortex.engines.channel import encode
 from epicortex.engines.cores import available_cores
-from epicortex.engines.process import WorkerBroken, WorkerLost, WorkerProcess, with_weights
+from epicortex.engines.process import WorkerLost, WorkerProcess
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.sharing import shared
 from epicortex.engines.tasks import Task, TaskQueue
@@ -75,15 +74,7 @@ class ProcessEngine(Engine):
             file = self._files.enter_context(shared(setup.data))
             orphans_remove = [file.path] if file.orphans_remove else []
             setup = setup.at(file.path)
-        try:
-            # cloudpickle, since a user's function may live in the script itself
-            content = cloudpickle.dumps(setup, protocol=5)
-        except Exception as error:
-            raise EngineError(
-                f"the fitness function or optimiser cannot be sent to a worker process ({error}); define it "
-                "at the top of a module, or set training.engine to serial"
-            ) from error
-        self._setup = encode((content, orphans_remove))
+        self._setup = encode((setup.packed(), orphans_remove))
         self._prepared.set()
 
     def submit(self, job: Job) -> Future[Outcome]:

@@ -39,12 +39,26 @@ class WorkerSetup:
         """The same with the data set in a file."""
         return replace(self, data=None, data_path=path)
 
-    def trainer(self) -> Trainer:
-        """A trainer for this setup, in this process."""
+    def packed(self) -> bytes:
+        """As bytes for another process, which must be one of ours; what cannot travel is an `EngineError`."""
+        import cloudpickle  # type: ignore[import-untyped]
+
+        try:
+            # not plain pickle, since a user's function may live in the script itself
+            content: bytes = cloudpickle.dumps(self, protocol=5)
+        except Exception as error:
+            raise EngineError(
+                f"the fitness function or optimiser cannot be sent to a worker process ({error}); define it "
+                "at the top of a module, or set training.engine to serial"
+            ) from error
+        return content
+
+    def trainer(self, data: DataSet | None = None) -> Trainer:
+        """A trainer for this setup, in this process; over another place of its data set, if one is given."""
         from epicortex.data import DataSet
         from epicortex.training import Trainer
 
-        data = self.data
+        data = data or self.data
         if data is None:
             assert self.data_path is not None
             data = DataSet.open(self.data_path)

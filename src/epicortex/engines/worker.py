@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
 import queue
 import signal
 import socket
@@ -16,32 +15,23 @@ import sys
 import threading
 import time
 import traceback
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from epicortex.engines import bench
 from epicortex.engines.channel import Channel, ChannelClosed
-from epicortex.errors import EpiCortexError
 
 if TYPE_CHECKING:
     from epicortex.training import Trainer
 
 _PR_SET_PDEATHSIG: Final = 1
-_M_TRIM_THRESHOLD: Final = -1
-_M_MMAP_THRESHOLD: Final = -3
 _HEARTBEAT_SECONDS: Final = 1.0
 
 
 def main(descriptor: int, parent: int) -> None:
     """Serve the parent at the other end of the socket until it goes."""
     _die_with(parent)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # these are for the parent, which may want to finish something; it ends its workers itself
-        signal.signal(number, signal.SIG_IGN)
-    with suppress(OSError):  # a daemon may have closed its standard error
-        os.dup2(2, 1)  # a print in a user's function must not mix with what the program prints
-    _keep_freed_memory()
+    bench.settle()
     channel = Channel(socket.socket(fileno=descriptor))
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     leftover: list[Path] = []
@@ -51,10 +41,9 @@ def main(descriptor: int, parent: int) -> None:
     content, orphans_remove = messages.get()
     leftover += orphans_remove
     try:
-        trainer: Trainer = pickle.loads(content).trainer()
-    except Exception as error:
-        reason = str(error) if isinstance(error, EpiCortexError) else f"{type(error).__name__}: {error}"
-        channel.send(("broken", " ".join(reason.split())))
+        trainer = bench.make_ready(content)
+    except bench.WorkerBroken as broken:
+        channel.send(("broken", str(broken)))
         return
     channel.send(("ready", None))
     _serve(channel, messages, trainer)
@@ -74,9 +63,7 @@ def _serve(channel: Channel, messages: queue.SimpleQueue[Any], trainer: Trainer)
         job = messages.get()
         spoken = 0.0
         heartbeat()
-        outcome = trainer.run(job, heartbeat=heartbeat)
-        if outcome.phenotype is job.phenotype:
-            outcome = replace(outcome, phenotype=None)  # the parent has these weights
+        outcome = bench.perform(trainer, job, heartbeat=heartbeat)
         channel.send(("done", outcome))
         del job, outcome
 
@@ -106,15 +93,3 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def _keep_freed_memory() -> None:
-    """Have glibc keep what a batch frees for the next batch, which asks for the same sizes again.
-
-    By default every large activation is a new mapping, zeroed page by page.
-    """
-    if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-        if mallopt is not None:
-            mallopt(_M_MMAP_THRESHOLD, 32 * 2**20)  # the most it takes
-            mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import re
 import tomllib
 import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +23,7 @@ from epicortex.phenotype import Phenotype
 from epicortex.storage import atomic, codec, strict, tensors
 from epicortex.storage.lock import NAME as LOCK
 from epicortex.storage.lock import Lock
+from epicortex.versions import versions
 
 _CONFIG: Final = "config.toml"
 _ANCESTOR: Final = "ancestor.safetensors"
@@ -68,12 +67,6 @@ class RunInfo:
             torch=known["torch"],
             numpy=known["numpy"],
         )
-
-
-def versions() -> dict[str, str]:
-    """The versions that a run's bits depend on."""
-    names = ("epicortex", "torch", "numpy")
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
 class RunFolder:
