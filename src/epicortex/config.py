@@ -33,6 +33,8 @@ class EvolutionConfig(_Section):
     """Stop as soon as a network reaches this fitness (a fraction from 0 to 1)."""
     plateau: int | None = Field(None, ge=1)
     """Stop when the highest fitness has not risen for this many generations."""
+    trainings: int | None = Field(None, ge=1)
+    """Stop after so many trainings of a network in all; in the last generation the others are only scored."""
     speciation: bool = True
     """Networks mate within their species only; without it, any two may."""
     initial_networks: int = Field(64, ge=1, le=1_000_000)
@@ -47,6 +49,12 @@ class EvolutionConfig(_Section):
     """A mutation or crossover that would give a larger network is refused."""
     start_genome: str | None = None
     """A genome (JSON) to start from instead of the minimal one."""
+    founders: Literal["varied", "alike"] = "varied"
+    """Founders are varied, or all have the structure to start from, each with new weights of its own."""
+    evolve: bool = True
+    """Networks mate and mutate; without it the founders are only trained, generation after generation."""
+    parents: Literal["fitness", "even", "alone"] = "fitness"
+    """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
     operators: tuple[str, ...] = ("layer", "node", "stride", "kernel")
     """The mutation operators in use, by name."""
     weight_deviation: float = Field(0.1, gt=0)
@@ -73,8 +81,8 @@ class EvolutionConfig(_Section):
     """The mutation type follows eqs 3 to 6, or is kernel with probability f_r (published code)."""
     newborns: Literal["trained", "scored"] = "trained"
     """Newborns are trained in their first generation, or only scored (published code)."""
-    parent_shares: Literal["fitness", "fixed"] = "fitness"
-    """Genes come from the parents as f_r1 : f_r2, or .731 : .269 to the fitter (published code)."""
+    parent_shares: Literal["fitness", "fixed", "even"] = "fitness"
+    """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
     spared: Literal["species", "ecosystem"] = "species"
     """Culling spares the champion of every species, or only the ecosystem's (published code)."""
     keep_checkpoints: int = Field(2, ge=1, le=1000)

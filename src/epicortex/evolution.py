@@ -98,13 +98,20 @@ class Evolution:
         return Step(evaluated, replace(culled.state, tally=tally))
 
 
-def stop_reason(state: EcosystemState, settings: EvolutionConfig, elapsed_minutes: float) -> str | None:
-    """Why the run ends here, between two generations, in words; None while it goes on."""
+def stop_reason(
+    state: EcosystemState, settings: EvolutionConfig, elapsed_minutes: float, trainings: int = 0
+) -> str | None:
+    """Why the run ends here, between two generations, in words; None while it goes on.
+
+    `trainings` are those done so far, where the settings limit them.
+    """
     best = state.champion
     if best is not None and settings.target is not None and census.fitness(best) >= settings.target:
         return f"the target of {100 * settings.target:g} % is reached"
     if state.generation >= settings.generations:
         return f"all {settings.generations} generations are done"
+    if settings.trainings is not None and trainings >= settings.trainings:
+        return f"all {settings.trainings} trainings are done"
     if settings.plateau is not None and state.generation - state.last_rise >= settings.plateau:
         return f"the highest fitness has not risen for {settings.plateau} generations"
     if settings.minutes is not None and elapsed_minutes >= settings.minutes:

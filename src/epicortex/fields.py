@@ -93,6 +93,16 @@ def nearest_setting(name: str) -> Setting | None:
     return None
 
 
+def value_of(config: Config, name: str) -> Any:
+    """A setting's value by its dotted name.
+
+    >>> value_of(Config(), "evolution.max_networks")
+    111
+    """
+    section, _, field = name.partition(".")
+    return getattr(getattr(config, section), field)
+
+
 def shown(value: object) -> str:
     """A value as one short piece of a line, whatever it holds.
 

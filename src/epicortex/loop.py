@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from epicortex import budget
 from epicortex.data import DataSet
 from epicortex.ecosystem.state import EcosystemState, Tally
 from epicortex.engines import Engine
@@ -84,7 +85,7 @@ class Loop:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
             began = time.monotonic()
-            jobs = self.evolution.ask(state)
+            jobs = budget.limited(self.evolution.ask(state), self.history, self.evolution.config.evolution)
             asked = time.monotonic()
             outcomes = self._train(state.generation + 1, jobs, digest)
             if outcomes is None:
@@ -173,9 +174,10 @@ class Loop:
 
 
 def why_stop(state: EcosystemState, evolution: Evolution, history: Sequence[Mapping[str, Any]]) -> str | None:
-    """The reason to end the run here; minutes are those of all its generations, in whatever process."""
+    """The reason to end the run here; time and trainings are those of all generations, in any process."""
+    settings = evolution.config.evolution
     minutes = sum(line["seconds"] for line in history) / 60
-    return stop_reason(state, evolution.config.evolution, minutes)
+    return stop_reason(state, settings, minutes, budget.spent(history, settings))
 
 
 def _journaled(

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -69,6 +69,8 @@ class Watch:
     begun: float = field(default_factory=time.monotonic)
     seconds: list[float] = field(default_factory=list)
     """How long each generation took, of those watched."""
+    whole: Callable[[], str] | None = None
+    """What is to be said of several runs that this is one of."""
 
     @property
     def generation(self) -> int:
@@ -158,6 +160,7 @@ class PlainDisplay(Display):
             *([failed] if tally.failed else []),
             duration(seconds),
             *([f"{duration(watch.left())} left"] if tally.generation < watch.generations else []),
+            *([watch.whole()] if watch.whole else []),
         ]
         print("  ".join(parts), flush=True)
 
@@ -256,6 +259,8 @@ class _View:
             rows.add_row("offspring", f"{percent(last.offspring_fitness)} before training")
             rows.add_row("networks", _networks(last))
         rows.add_row("time", _time(watch))
+        if watch.whole:
+            rows.add_row("all runs", watch.whole())
         if watch.failures:
             rows.add_row("failed", Text(reasons(watch.failures), style="yellow"))
         yield rows

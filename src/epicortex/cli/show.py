@@ -123,12 +123,16 @@ def as_json(story: Story) -> dict[str, Any]:
 
 def status(story: Story) -> str:
     """Whether the run is over, and why."""
+    from epicortex import budget
+
     settings, done = story.run.config.evolution, len(story.run.history)
     best = story.champion.facts if story.champion else None
     if best is not None and settings.target is not None and best.fitness >= settings.target:
         return f"the target of {100 * settings.target:g} % is reached"
     if done >= settings.generations:
         return f"all {settings.generations} generations are done"
+    if settings.trainings is not None and budget.spent(story.run.history, settings) >= settings.trainings:
+        return f"all {settings.trainings} trainings are done"
     if best is not None and settings.plateau is not None and done - best.generation >= settings.plateau:
         return f"the highest fitness has not risen for {settings.plateau} generations"
     if settings.minutes is not None and _seconds(story) >= 60 * settings.minutes:

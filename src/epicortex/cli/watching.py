@@ -1,4 +1,4 @@
-"""What `evolve` and `resume` share: a display, signals that stop a run cleanly, and the last words."""
+"""What the commands that run share: a display, signals that stop a run cleanly, and the last words."""
 
 from __future__ import annotations
 
@@ -41,16 +41,18 @@ def watch(
 ) -> int:
     """Run `go` under a display until it ends or a signal stops it, say how it ended, give the exit code."""
     about = Watch(data=clean(data), folder=clean(str(folder)), generations=config.evolution.generations)
-    display = _display(about, quiet=arguments.quiet)
-    with _signals(display) as stopper, display:
-        result = go(_watcher(display, config), stopper.stop)
+    display = displayed(about, quiet=arguments.quiet)
+    with signals() as stopper, display:
+        stopper.display = display
+        result = go(watcher(display, config), stopper.stop)
     if result.interrupted:
         return _interrupted(arguments, folder, stopper.received or signal.SIGINT)
     _conclude(result, folder, quiet=arguments.quiet)
     return 0
 
 
-def _display(about: Watch, *, quiet: bool) -> Display:
+def displayed(about: Watch, *, quiet: bool) -> Display:
+    """The display that suits the output."""
     if quiet:
         return Display(about)
     # A terminal that cannot move its cursor gets lines.
@@ -58,8 +60,18 @@ def _display(about: Watch, *, quiet: bool) -> Display:
     return LiveDisplay(about) if live else PlainDisplay(about)
 
 
-def _watcher(display: Display, config: Config) -> Watcher:
+def watcher(display: Display, config: Config) -> Watcher:
+    """What tells a display how a run with these settings goes."""
+    from epicortex import budget
     from epicortex.run import Watcher
+
+    lines: list[Mapping[str, Any]] = []
+
+    def expect(networks: int) -> None:
+        """A budget of trainings says how many generations there will be, if there are no more networks."""
+        if config.evolution.trainings is not None:
+            left = config.evolution.trainings - budget.spent(lines, config.evolution)
+            display.watch.generations = len(lines) + -(-left // max(1, networks))
 
     class Shown(Watcher):
         def reading(self, what: str, done: int, total: int) -> None:
@@ -74,6 +86,8 @@ def _watcher(display: Display, config: Config) -> Watcher:
                 for line in history
             ]
             about.total = len(state.networks)
+            lines.extend(history)
+            expect(len(state.networks))
             if config.evolution.minutes is not None:
                 about.minutes = config.evolution.minutes - sum(line["seconds"] for line in history) / 60
 
@@ -83,6 +97,8 @@ def _watcher(display: Display, config: Config) -> Watcher:
 
         def generation(self, tally: Tally, seconds: float) -> None:
             """Show it."""
+            lines.append({"networks": tally.networks, "offspring": tally.offspring})
+            expect(tally.networks)
             display.generation(tally, seconds)
 
         def note(self, text: str) -> None:
@@ -95,10 +111,11 @@ def _watcher(display: Display, config: Config) -> Watcher:
 class Stopper:
     """Turns the first signal into a request to stop, and the second into an end at once."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self) -> None:
         self.stop = threading.Event()
         self.received: int | None = None
-        self._display = display
+        self.display: Display | None = None
+        """Says so, where there is one."""
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """Called by Python between two instructions of the main thread."""
@@ -108,12 +125,14 @@ class Stopper:
             raise KeyboardInterrupt
         self.received = number
         self.stop.set()
-        self._display.notice("stopping after a checkpoint; Ctrl-C again ends at once")
+        if self.display is not None:
+            self.display.notice("stopping after a checkpoint; Ctrl-C again ends at once")
 
 
 @contextmanager
-def _signals(display: Display) -> Iterator[Stopper]:
-    stopper = Stopper(display)
+def signals() -> Iterator[Stopper]:
+    """Ctrl-C and the like become requests to stop."""
+    stopper = Stopper()
     if threading.current_thread() is not threading.main_thread():
         yield stopper
         return

@@ -22,6 +22,8 @@ from epicortex.randomness import generator
 
 #: The fitter parent's part in the reading of the published code: the logistic of 1.
 FIXED_SHARE = 0.731
+#: The relative fitness of an average network.
+AVERAGE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +55,15 @@ def grow_probability(network: Individual) -> float:
     return 1 - logistic(z) * _known(network.relative_complexity)
 
 
+def worth(network: Individual, settings: EvolutionConfig) -> float:
+    """A network's weight in whatever is drawn about parents: f_r, or where all count alike its average."""
+    return AVERAGE if settings.parents == "even" else _known(network.relative_fitness)
+
+
 def share(one: Individual, other: Individual, settings: EvolutionConfig) -> float:
     """The probability with which a gene comes from the first parent; of equals the visited one is fitter."""
+    if settings.parent_shares == "even":
+        return 0.5
     if settings.parent_shares == "fixed":
         return FIXED_SHARE if census.fitness(one) >= census.fitness(other) else 1 - FIXED_SHARE
     mine, yours = _known(one.relative_fitness), _known(other.relative_fitness)
@@ -64,15 +73,21 @@ def share(one: Individual, other: Individual, settings: EvolutionConfig) -> floa
 def reproduce(
     state: EcosystemState, *, generation: int, family: Family, settings: EvolutionConfig
 ) -> Reproduced:
-    """Visit every evaluated network once, species by species; all are a generation older."""
+    """Visit every evaluated network once, species by species; all are a generation older.
+
+    Where the settings ask for no evolution, nobody is visited.
+    """
     networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
     state = replace(state, networks=networks)
     visits = _Visits(state, generation, family, settings)
+    if not settings.evolve:
+        return visits.result()
 
     groups = census.by_species(census.evaluated(networks))
     means = {species: mean_fitness(group) for species, group in groups.items()}
     rng = generator(settings.seed, "species order", generation=generation)
-    by_mean = draws.order(relative(list(means.values())), rng)
+    even = settings.parents == "even"
+    by_mean = draws.order([AVERAGE] * len(means) if even else relative(list(means.values())), rng)
     species_averages = {species.id: species.average for species in state.species} or {0: state.average}
     for species in (list(groups)[place] for place in by_mean):
         z = averages.standing(species_averages[species], means[species])
@@ -103,11 +118,11 @@ class _Visits:
 
     def visit_species(self, species: int, group: list[Individual], *, mutation_probability: float) -> None:
         """Visit the members of one species, as listed before any visit, in an order drawn by f_r."""
-        f_r = {network.id: _known(network.relative_fitness) for network in group}
+        weights = {network.id: worth(network, self._settings) for network in group}
         rng = generator(self._settings.seed, "visiting order", generation=self._generation, network=species)
-        partners = draws.Urn(f_r)
-        ids = list(f_r)
-        for place in draws.order(list(f_r.values()), rng):
+        partners = draws.Urn(weights)
+        ids = list(weights)
+        for place in draws.order(list(weights.values()), rng):
             id = ids[place]
             self._visit(id, partners, mutation_probability)
             if self._networks[id].species != species:
@@ -116,7 +131,8 @@ class _Visits:
     def _visit(self, id: int, partners: draws.Urn, mutation_probability: float) -> None:
         rng = generator(self._settings.seed, "visit", generation=self._generation, network=id)
         network = self._networks[id]
-        partner = self._networks[partners.draw(rng)]
+        alone = self._settings.parents == "alone"
+        partner = network if alone else self._networks[partners.draw(rng)]
         if rng.random() < self._mating_probability(network, partner):
             self._mate(network, partner, rng)
         elif rng.random() < mutation_probability and not self._is_spared(network):
@@ -129,8 +145,8 @@ class _Visits:
         if not self._settings.speciation and partner.id != network.id:
             similarity = self._family.similarity(network.phenotype, partner.phenotype)
         return mating_probability(
-            _known(network.relative_fitness),
-            _known(partner.relative_fitness),
+            worth(network, self._settings),
+            worth(partner, self._settings),
             born=len(self._born),
             similarity=similarity,
         )

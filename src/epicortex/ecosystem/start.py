@@ -1,5 +1,7 @@
 """The start: founders spread over a few species, or all minimal with one mutation each without speciation.
 
+Where the settings ask for founders that are alike, all have the structure to start from.
+
 How a minimal network looks and grows is left to the family.
 """
 
@@ -27,7 +29,12 @@ def start(settings: EvolutionConfig, family: Family, *, ancestor: Any | None = N
             f"evolution.max_parameters = {settings.max_parameters}: the network to start from already has "
             f"{family.parameters(first)} parameters; raise max_parameters"
         )
-    if settings.speciation:
+    if settings.founders == "alike":
+        prototypes = [first] if settings.speciation else []
+        species = [len(prototypes)] * settings.initial_networks
+        others = [family.minimal(_rng(settings, network=id)) for id in range(2, len(species) + 1)]
+        phenotypes = [first, *others]
+    elif settings.speciation:
         prototypes = _prototypes(first, settings, family)
         homes = shares(settings.initial_networks, len(prototypes))
         species = [species for species, count in enumerate(homes, 1) for _ in range(count)]

@@ -42,7 +42,7 @@ def command(config: Config, out: str) -> str:
     preset = nearest_preset(config)
     options = [["--preset", preset]]
     for name in _differences(config, preset):
-        options.append([fields.settings()[name].option, _text(_value(config, name))])
+        options.append([fields.settings()[name].option, _text(fields.value_of(config, name))])
     parts = [["epicortex", "evolve", config.data.source or "DATA"], *options, ["--out", out]]
     return " \\\n  ".join(map(shlex.join, parts))
 
@@ -51,7 +51,7 @@ def rows(config: Config) -> list[SettingRow]:
     """Every setting."""
     changed = set(_differences(config, nearest_preset(config)))
     return [
-        SettingRow(name, _text(_value(config, name)), setting.description, name in changed)
+        SettingRow(name, _text(fields.value_of(config, name)), setting.description, name in changed)
         for name, setting in fields.settings().items()
     ]
 
@@ -59,13 +59,10 @@ def rows(config: Config) -> list[SettingRow]:
 def _differences(config: Config, preset: str) -> Iterator[str]:
     other = settings.resolve(preset)
     return (
-        name for name in fields.settings() if name != _SOURCE and _value(config, name) != _value(other, name)
+        name
+        for name in fields.settings()
+        if name != _SOURCE and fields.value_of(config, name) != fields.value_of(other, name)
     )
-
-
-def _value(config: Config, name: str) -> Any:
-    section, _, field = name.partition(".")
-    return getattr(getattr(config, section), field)
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from epicortex import budget
 from epicortex.genome import Genome, Shape
 from epicortex.lineage import Ancestor
 from epicortex.report.gathering import Gathered, kernel_counts
@@ -54,7 +55,8 @@ def status(material: Material) -> str:
     best = material.champion.facts if material.champion else None
     if best and evolution.target is not None and best.fitness >= evolution.target:
         return f"stopped at its target of {material.measure.text(evolution.target)}"
-    if done >= evolution.generations:
+    spent = budget.spent(material.history, evolution)
+    if done >= evolution.generations or (evolution.trainings is not None and spent >= evolution.trainings):
         return "complete"
     if best and evolution.plateau is not None and done - best.generation >= evolution.plateau:
         return f"stopped after {evolution.plateau} generations without a better network"
