@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, str]] = {
     "report": "write a page about a run: RUN/report.html",
     "export": "write the champion to a file: .onnx, .pt2 or .safetensors by its ending",
     "predict": "classify images with the champion",
+    "reproduce": "run the paper's experiments, and set the results beside the published ones",
     "data": "list, get and check the built-in data sets",
 }
 

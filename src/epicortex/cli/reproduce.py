@@ -1,0 +1,204 @@
+"""`epicortex reproduce`: the paper's experiments. The work is done in `epicortex.reproduction`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from epicortex.cli import watching
+from epicortex.cli.display import Watch
+from epicortex.cli.evolve import SHORT
+from epicortex.cli.parsing import Parser, UsageError, add_settings, add_short, settings_given, unknown
+from epicortex.cli.wording import clean, count, duration, percent, plural
+
+if TYPE_CHECKING:
+    from epicortex.cli.watching import Stopper
+    from epicortex.config import Config
+    from epicortex.errors import RunError
+    from epicortex.reproduction.plan import Plan, PlannedRun
+    from epicortex.run import Result, Watcher
+
+_SPECIATION: Final = {"on": (True,), "off": (False,), "both": (True, False)}
+_SHORT: Final = ("--generations", "--workers", "--engine", "--device", "--data-dir")
+#: Settings that the experiment sets itself, and what to use instead.
+_OURS: Final = {
+    "evolution.seed": "seeds are 1, 2, 3 and so on: use --runs",
+    "evolution.speciation": "use --speciation",
+    "data.source": "name the data sets as DATA",
+    "evolution.minutes": "a clock would make runs that cannot be repeated",
+    "evolution.trainings": "a run has --generations, and its controls the trainings it took",
+}
+_CANNOT_GO_ON: Final = 4
+
+
+def add_arguments(parser: Parser) -> None:
+    """The command's options."""
+    parser.usage = "epicortex reproduce [DATA ...] [options]"
+    parser.add_argument("data", metavar="DATA", nargs="*", help="built-in data sets (the paper's four)")
+    parser.add_argument("--speciation", metavar="on|off|both", default="both", help="with, without, or both")
+    parser.add_argument("--runs", metavar="N", default="10", help="runs of each, with seeds 1 to N (10)")
+    parser.add_argument(
+        "--controls",
+        metavar="NAMES",
+        default="",
+        help="all, or some of founders,champion,mutation,random: what is left without a part of evolution",
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("reproduction"), help="where it goes")
+    parser.add_argument("--preset", metavar="NAME|FILE.toml", default="paper", help="the settings (paper)")
+    parser.add_argument("--dry-run", action="store_true", help="print the runs and about how long they take")
+    add_short(parser, {option: SHORT[option] for option in _SHORT})
+    parser.add_argument("--quiet", action="store_true", help="print the results only")
+    add_settings(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run what is missing, and write the tables."""
+    plan = planned(arguments)
+    _check_data(plan)
+    if arguments.dry_run:
+        return _dry_run(plan, arguments.out)
+    with watching.signals() as stopper, ExitStack() as stack:
+        return _carry_out(arguments, plan, stopper, stack)
+
+
+def planned(arguments: argparse.Namespace) -> Plan:
+    """What was asked for; anything impossible is refused here."""
+    from epicortex import settings
+    from epicortex.reproduction.controls import CONTROLS
+    from epicortex.reproduction.plan import Plan
+    from epicortex.reproduction.published import DATA
+
+    changes, called = settings_given(arguments)
+    for name, instead in _OURS.items():
+        if name in changes:
+            raise UsageError(f"{name} is set by the experiment: {instead}")
+    if arguments.speciation not in _SPECIATION:
+        raise UsageError(f"--speciation is {arguments.speciation!r}; it must be on, off or both")
+    if not arguments.runs.isdecimal() or not 1 <= int(arguments.runs) <= 1000:
+        raise UsageError(f"--runs is {arguments.runs!r}; it must be a whole number from 1 to 1000")
+    names = [name.strip() for name in arguments.controls.split(",") if name.strip()]
+    for name in names:
+        if name not in (*CONTROLS, "all"):
+            raise UsageError(f"{unknown('control', name, CONTROLS)}; there are all, {', '.join(CONTROLS)}")
+    return Plan(
+        config=settings.resolve(arguments.preset, changes, called=called),
+        data=tuple(dict.fromkeys(arguments.data)) or tuple(DATA),
+        speciation=_SPECIATION[arguments.speciation],
+        runs=int(arguments.runs),
+        controls=tuple(name for name in CONTROLS if name in names or "all" in names),
+    )
+
+
+def _check_data(plan: Plan) -> None:
+    """All data sets have to be there before days are spent on the first."""
+    from epicortex.data import inventory
+    from epicortex.errors import DataError
+
+    directory = plan.config.data.directory
+    known = {one.name: one for one in inventory.status(Path(directory) if directory else None)}
+    for name in plan.data:
+        inventory.built_in(name)
+        if known[name].state == "missing":
+            raise DataError(
+                f"{name} is not in {known[name].where}; epicortex data get {name} fetches it there, "
+                "and --data-dir or EPICORTEX_DATA names another place"
+            )
+
+
+def _carry_out(arguments: argparse.Namespace, plan: Plan, stopper: Stopper, stack: ExitStack) -> int:
+    from epicortex.reproduction.execution import carry_out
+
+    observer = _Observer(arguments, plan, stopper, stack)
+    carried = carry_out(plan, arguments.out, observer, stopper.stop, command=arguments.command_line)
+    if carried.interrupted:
+        print("stopped; the same command goes on")
+        return 128 + (stopper.received or signal.SIGINT)
+    return _CANNOT_GO_ON if carried.failed else 0
+
+
+class _Observer:
+    """Shows one run after another, and how long all of them will take."""
+
+    def __init__(self, arguments: argparse.Namespace, plan: Plan, stopper: Stopper, stack: ExitStack) -> None:
+        from epicortex.reproduction import estimates
+
+        self._quiet: bool = arguments.quiet
+        self._stopper = stopper
+        self._stack = stack
+        self._due = estimates.survey(plan, arguments.out)
+        self._pace = estimates.learned(arguments.out)
+
+    def begin(self, run: PlannedRun, folder: Path, config: Config) -> Watcher:
+        """Open a display for the run."""
+        place = next(place for place, due in enumerate(self._due) if due.run == run)
+        watch = Watch(
+            data=clean(run.experiment.title),
+            folder=clean(str(folder)),
+            generations=config.evolution.generations,
+        )
+        watch.whole = lambda: self._whole(place, watch)
+        display = watching.displayed(watch, quiet=self._quiet)
+        if not self._quiet:
+            print(f"run {place + 1} of {len(self._due)}: {watch.folder}", flush=True)
+        self._stack.enter_context(display)
+        self._stopper.display = display
+        return watching.watcher(display, config)
+
+    def end(self, run: PlannedRun, result: Result) -> None:
+        """Close the display, and say what came out."""
+        self._stack.close()
+        trainings = sum(line["networks"] for line in result.history)
+        self._pace.add(run.experiment.data, sum(line["seconds"] for line in result.history), trainings)
+        if not result.interrupted and result.best is not None:
+            facts, genome = result.best.facts, result.best.genome
+            size = plural(genome.parameters, "parameter")
+            print(f"{run.folder}: champion {percent(facts.fitness)}, {size}", flush=True)
+
+    def failed(self, run: PlannedRun, error: RunError) -> None:
+        """Close the display, and say why."""
+        self._stack.close()
+        print(f"epicortex: {clean(f'{run.folder}: {error}')}", file=sys.stderr, flush=True)
+
+    def _whole(self, place: int, watch: Watch) -> str:
+        words = f"run {place + 1}/{len(self._due)}"
+        left = watch.left()
+        if left is None or watch.last is None:
+            return words
+        pace = self._pace.copy()
+        pace.add(
+            self._due[place].run.experiment.data, sum(watch.seconds), len(watch.seconds) * watch.last.networks
+        )
+        later = sum(due.seconds(pace) or 0.0 for due in self._due[place + 1 :])
+        return f"{words}, {duration(left + later)} left in all"
+
+
+def _dry_run(plan: Plan, out: Path) -> int:
+    """Print the runs, how it stands with them, and an estimate from what was measured."""
+    from epicortex.reproduction import estimates
+
+    due = estimates.survey(plan, out)
+    pace = estimates.learned(out)
+    for data in plan.data:
+        if not pace.trainings.get(data) and any(
+            one.run.experiment.data == data and one.trainings for one in due
+        ):
+            seconds, trainings = estimates.measure(
+                plan.configured(due[0].run).with_changes(data={"source": data})
+            )
+            pace.add(data, seconds, trainings)
+            print(f"{data}: {plural(trainings, 'founder')} trained in {duration(seconds)}")
+    width = max(len(str(one.run.folder)) for one in due)
+    for one in due:
+        left = (
+            f"{count(one.trainings)} trainings, about {duration(one.seconds(pace))}" if one.trainings else ""
+        )
+        print(f"{one.run.folder!s:<{width}}  {one.state:<8}  {left}".rstrip())
+    total = sum(one.seconds(pace) or 0.0 for one in due)
+    to_do = count(sum(one.trainings for one in due))
+    print(f"{plural(len(due), 'run')}, {to_do} trainings to do, about {duration(total)}")
+    print("Networks change in size as they evolve: the estimate may be wrong by a factor of two or three.")
+    return 0

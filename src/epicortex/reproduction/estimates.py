@@ -1,0 +1,137 @@
+"""How long runs take: seconds a training, from runs that are there or from a short measurement.
+
+Networks grow and shrink as they evolve, so an estimate is no promise; it decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from epicortex import budget, engines, preparation
+from epicortex.config import Config, EvolutionConfig
+from epicortex.errors import StorageError
+from epicortex.preparation import Extensions
+from epicortex.reproduction.execution import State, expected, state_of
+from epicortex.reproduction.plan import Plan, PlannedRun, found
+from epicortex.storage import read_run
+
+#: How many founders a measurement trains, for each worker.
+_SAMPLE: Final = 4
+
+
+@dataclass(slots=True)
+class Pace:
+    """Seconds a training, by data set, learned from whatever generations there are."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    trainings: dict[str, int] = field(default_factory=dict)
+
+    def learn(self, data: str, history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> None:
+        """Take in some generations."""
+        self.add(data, sum(line["seconds"] for line in history), budget.spent(history, settings))
+
+    def add(self, data: str, seconds: float, trainings: int) -> None:
+        """Take in so many trainings, and the seconds they took together."""
+        self.seconds[data] = self.seconds.get(data, 0.0) + seconds
+        self.trainings[data] = self.trainings.get(data, 0) + trainings
+
+    def copy(self) -> Pace:
+        """Another that can learn on its own."""
+        return Pace(dict(self.seconds), dict(self.trainings))
+
+    def of(self, data: str) -> float | None:
+        """The seconds of a training on this data, else on the others; None where nothing is known.
+
+        >>> pace = Pace()
+        >>> pace.add("mnist", 30.0, 60)
+        >>> pace.of("mnist"), pace.of("svhn"), Pace().of("mnist")
+        (0.5, 0.5, None)
+        """
+        names: Iterable[str] = [data] if self.trainings.get(data) else self.trainings
+        trainings = sum(self.trainings[name] for name in names)
+        return sum(self.seconds[name] for name in names) / trainings if trainings else None
+
+
+def trainings(settings: EvolutionConfig) -> int:
+    """About how many trainings a run takes: its budget, or as many as fit while it grows to its limit.
+
+    With k offspring born, the next has a chance of about 1/(2(k + 1)): n visits give about √n of them.
+
+    >>> trainings(EvolutionConfig(generations=2)), trainings(EvolutionConfig(trainings=500))
+    (136, 500)
+    """
+    if settings.trainings is not None:
+        return settings.trainings
+    total, networks = 0, settings.initial_networks
+    for _ in range(settings.generations):
+        total += networks
+        births = math.isqrt(networks) if settings.evolve else 0
+        networks = min(settings.max_networks, networks + births)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A run, how it stands with it, and about how many trainings it still takes."""
+
+    run: PlannedRun
+    state: State
+    trainings: int
+
+    def seconds(self, pace: Pace) -> float | None:
+        """About how long that takes."""
+        each = pace.of(self.run.experiment.data)
+        return None if each is None else each * self.trainings
+
+
+def survey(plan: Plan, out: Path) -> list[Due]:
+    """All runs of a plan as they stand; a `ConfigError` where one was begun with other settings."""
+    return [_due(plan, run, out) for run in plan.planned()]
+
+
+def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
+    config = expected(plan, run, out)
+    if config is None:
+        # A control takes what its original takes.
+        return Due(run, "new", trainings(plan.configured(run).evolution))
+    state = state_of(out / run.folder, config)
+    if state == "finished":
+        return Due(run, state, 0)
+    left = trainings(config.evolution)
+    if state == "begun":
+        left -= budget.spent(_history(out / run.folder), config.evolution)
+    return Due(run, state, max(1, left))
+
+
+def learned(out: Path) -> Pace:
+    """The pace of all runs that are there."""
+    pace = Pace()
+    for run in found(out):
+        pace.learn(run.experiment.data, _history(out / run.folder), EvolutionConfig())
+    return pace
+
+
+def _history(folder: Path) -> list[dict[str, Any]]:
+    """The generations of a run; none where its files are unsound, which resuming will deal with."""
+    try:
+        return read_run(folder).history
+    except StorageError:
+        return []
+
+
+def measure(config: Config) -> tuple[float, int]:
+    """Train some founders once, on all workers: the seconds that took, and how many there were."""
+    data = preparation.load_data(config.data.source, config)
+    evolution = preparation.make_evolution(config, data, Extensions(), None)
+    with engines.create(config.training.engine, None, config) as engine:
+        engine.prepare(preparation.worker_setup(config, data, Extensions()))
+        jobs = evolution.ask(evolution.start())
+        # Founders stand in the order of their species: every so-manieth is a fair sample.
+        step = max(1, len(jobs) // (_SAMPLE * engine.workers))
+        outcomes = [future.result() for future in [engine.submit(job) for job in jobs[::step]]]
+        busy = sum(outcome.train_seconds + outcome.score_seconds for outcome in outcomes)
+        return busy / engine.workers, len(outcomes)
