@@ -114,10 +114,33 @@ def _carry_out(arguments: argparse.Namespace, plan: Plan, stopper: Stopper, stac
 
     observer = _Observer(arguments, plan, stopper, stack)
     carried = carry_out(plan, arguments.out, observer, stopper.stop, command=arguments.command_line)
+    _report(plan, arguments.out)
     if carried.interrupted:
         print("stopped; the same command goes on")
         return 128 + (stopper.received or signal.SIGINT)
     return _CANNOT_GO_ON if carried.failed else 0
+
+
+def _report(plan: Plan, out: Path) -> None:
+    """Write the results, and say in a few lines what they are."""
+    from epicortex.reproduction import tables, words
+    from epicortex.reproduction.claims import check
+    from epicortex.reproduction.published import MEASURES
+    from epicortex.reproduction.writing import write
+
+    results = write(plan, out)
+    for row in tables.rows(results):
+        if row.ours and row.measure == next(iter(MEASURES)):
+            print(
+                f"{row.experiment.title}: {plural(row.ours.count, 'run')}, {MEASURES[row.measure]} "
+                f"{percent(row.ours.mean)}" + (f" (paper {row.paper.mean:.2f} %)" if row.paper else "")
+            )
+    for claim in check(results):
+        if claim.verdict != "open":
+            print(f"{claim.title}: {claim.summary}")
+    for sentence in words.standing(results):
+        print(sentence)
+    print(f"results   {out / 'page.html'}, {out / 'table.md'}, {out / 'table.csv'}")
 
 
 class _Observer:
@@ -200,5 +223,5 @@ def _dry_run(plan: Plan, out: Path) -> int:
     total = sum(one.seconds(pace) or 0.0 for one in due)
     to_do = count(sum(one.trainings for one in due))
     print(f"{plural(len(due), 'run')}, {to_do} trainings to do, about {duration(total)}")
-    print("Networks change in size as they evolve: the estimate may be wrong by a factor of two or three.")
+    print("Networks change in size as they evolve, so this is a rough estimate.")
     return 0

@@ -57,7 +57,7 @@ def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
             curve("average_fitness", "mean", "var(--mean)"),
             curve("offspring_fitness", "offspring before training", "var(--offspring)", "dot"),
         ],
-        "layout": {"hovermode": "x unified", "xaxis": _unified(), "yaxis": _fitness_axis(measure)},
+        "layout": {"hovermode": "x unified", "xaxis": unified(), "yaxis": fitness_axis(measure)},
     }
 
 
@@ -86,9 +86,9 @@ def species(history: History, gathered: Gathered) -> Figure:
         "layout": {
             "hovermode": "closest",
             "barmode": "relative",
-            "xaxis": {**_axis("generation"), "anchor": "y2"},
-            "yaxis": {**_axis("networks"), "domain": [0.32, 1], "rangemode": "tozero"},
-            "yaxis2": {**_axis("lost, new"), "domain": [0, 0.22]},
+            "xaxis": {**axis("generation"), "anchor": "y2"},
+            "yaxis": {**axis("networks"), "domain": [0.32, 1], "rangemode": "tozero"},
+            "yaxis2": {**axis("lost, new"), "domain": [0, 0.22]},
         },
     }
 
@@ -136,8 +136,8 @@ def sizes(gathered: Gathered, measure: Measure) -> Figure:
         "genomes": texts,
         "layout": {
             "hovermode": "closest",
-            "xaxis": {**_axis("parameters"), "type": "log", **_log_ticks(gathered.points)},
-            "yaxis": _fitness_axis(measure),
+            "xaxis": {**axis("parameters"), "type": "log", **_log_ticks(gathered.points)},
+            "yaxis": fitness_axis(measure),
         },
     }
 
@@ -164,8 +164,8 @@ def shapes(gathered: Gathered) -> Figure:
         "data": traces,
         "layout": {
             "hovermode": "closest",
-            "xaxis": _axis("generation"),
-            "yaxis": {**_axis("share of all kernels, %"), "range": [0, 100]},
+            "xaxis": axis("generation"),
+            "yaxis": {**axis("share of all kernels, %"), "range": [0, 100]},
         },
     }
 
@@ -196,7 +196,7 @@ def attempts(gathered: Gathered) -> Figure:
             "hovermode": "closest",
             "bargap": 0.25,
             "legend": {"traceorder": "reversed"},
-            "xaxis": {**_axis("attempts (logarithmic)"), "type": "log", "dtick": 1},
+            "xaxis": {**axis("attempts (logarithmic)"), "type": "log", "dtick": 1},
             "yaxis": {"ticksuffix": "  "},
         },
     }
@@ -229,7 +229,7 @@ def effects(gathered: Gathered, measure: Measure) -> Figure:
             "hovermode": "closest",
             "bargap": 0.4,
             "shapes": [line] if base is not None else [],
-            "xaxis": {**_axis(f"mean change, {unit}"), "zeroline": True},
+            "xaxis": {**axis(f"mean change, {unit}"), "zeroline": True},
             "yaxis": {"ticksuffix": "  "},
         },
     }
@@ -256,23 +256,25 @@ def seconds(history: History) -> Figure:
         "layout": {
             "barmode": "stack",
             "hovermode": "x unified",
-            "xaxis": _unified(),
-            "yaxis": {**_axis("seconds"), "rangemode": "tozero"},
+            "xaxis": unified(),
+            "yaxis": {**axis("seconds"), "rangemode": "tozero"},
         },
     }
 
 
-def _axis(title: str) -> Figure:
+def axis(title: str) -> Figure:
+    """An axis with its title."""
     return {"title": {"text": title}}
 
 
-def _unified() -> Figure:
+def unified() -> Figure:
     """The axis of plots whose hover text names the generation once for all series."""
-    return {**_axis("generation"), "unifiedhovertitle": {"text": "generation %{x}"}}
+    return {**axis("generation"), "unifiedhovertitle": {"text": "generation %{x}"}}
 
 
-def _fitness_axis(measure: Measure) -> Figure:
-    return _axis(f"{measure.name}, %" if measure.percent else label(measure.name))
+def fitness_axis(measure: Measure) -> Figure:
+    """The axis of fitness."""
+    return axis(f"{measure.name}, %" if measure.percent else label(measure.name))
 
 
 def _number(axis: str, measure: Measure) -> str:

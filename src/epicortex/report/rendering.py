@@ -1,4 +1,4 @@
-"""From the material of a report to one HTML page that needs nothing else.
+"""From words, tables and plots to one HTML page that needs nothing else.
 
 Text is escaped by the template engine; figures and the plotting library travel packed, in letters that no
 browser takes for markup; and a content security policy lets only our own scripts run and nothing be loaded.
@@ -10,8 +10,10 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -22,7 +24,12 @@ from epicortex.report.story import Material
 
 
 def render(material: Material) -> str:
-    """The page."""
+    """The page about a run."""
+    return page("report.html", sections.content(material), draw(material))
+
+
+def page(template: str, content: Mapping[str, Any], plots: Mapping[str, Figure]) -> str:
+    """A page from one of the templates; each plot is drawn where the template names it."""
     library, theme, script = _library(), _own("theme.js"), _own("report.js")
     scripts = {
         # Without `unsafe-inline`, a script that got into the page in spite of all would not run.
@@ -31,11 +38,13 @@ def render(material: Material) -> str:
         "theme_script": Markup(theme),
         "script": Markup(script),
         "library": Markup(_packed_library()),
-        "figures": Markup(_packed(json.dumps(draw(material), separators=(",", ":"), allow_nan=False))),
+        "figures": Markup(_packed(json.dumps(plots, separators=(",", ":"), allow_nan=False))),
     }
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    page: str = environment.from_string(_own("report.html")).render(sections.content(material) | scripts)
-    return page
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_own), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    text: str = environment.get_template(template).render({**content, **scripts})
+    return text
 
 
 def draw(material: Material) -> dict[str, Figure]:

@@ -39,12 +39,22 @@ def command(config: Config, out: str) -> str:
       --evolution.seed 7 \\
       --out again
     """
-    preset = nearest_preset(config)
-    options = [["--preset", preset]]
-    for name in _differences(config, preset):
-        options.append([fields.settings()[name].option, _text(fields.value_of(config, name))])
-    parts = [["epicortex", "evolve", config.data.source or "DATA"], *options, ["--out", out]]
+    parts = [["epicortex", "evolve", config.data.source or "DATA"], *options(config), ["--out", out]]
     return " \\\n  ".join(map(shlex.join, parts))
+
+
+def options(config: Config) -> list[list[str]]:
+    """The options that give this config, but for its data set.
+
+    >>> options(settings.resolve("paper", {"evolution.seed": 7}))
+    [['--preset', 'paper'], ['--evolution.seed', '7']]
+    """
+    preset = nearest_preset(config)
+    changed = _differences(config, preset)
+    return [
+        ["--preset", preset],
+        *([fields.settings()[name].option, _text(fields.value_of(config, name))] for name in changed),
+    ]
 
 
 def rows(config: Config) -> list[SettingRow]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from epicortex import budget, preparation
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config
@@ -25,6 +25,11 @@ from epicortex.storage.folder import read_config
 
 State: TypeAlias = Literal["new", "begun", "finished"]
 _GENERATIONS: Final = "evolution.generations"
+#: Settings that neither the results of a run nor its length hang on.
+FREE: Final = MAY_CHANGE_ON_RESUME - {
+    _GENERATIONS,
+    *("evolution.minutes", "evolution.target", "evolution.plateau", "training.time_limit", "data.source"),
+}
 
 
 class Observer(Protocol):
@@ -123,8 +128,16 @@ def is_finished(record: RunRecord, config: Config | None = None) -> bool:
 
 def differences(one: Config, other: Config) -> Iterator[str]:
     """The settings in which two runs differ, of those that its results or its length hang on."""
-    free = MAY_CHANGE_ON_RESUME - {_GENERATIONS, "data.source"}
-    return (name for name in settings() if name not in free and value_of(one, name) != value_of(other, name))
+    return (name for name in settings() if name not in FREE and value_of(one, name) != value_of(other, name))
+
+
+def portable(config: Config) -> Config:
+    """The config without what is one machine's affair."""
+    plain: dict[str, dict[str, Any]] = {}
+    for name in FREE:
+        section, _, field = name.partition(".")
+        plain.setdefault(section, {})[field] = settings()[name].default
+    return config.with_changes(**plain)
 
 
 def _run(

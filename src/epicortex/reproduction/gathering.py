@@ -1,0 +1,185 @@
+"""What the runs of an experiment came to, read from their folders: figures, curves, costs, how each ended.
+
+Every run that was begun is listed. Those that count are finished and have the settings of the experiment;
+of the others it is said why they do not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from epicortex import budget
+from epicortex.config import Config
+from epicortex.errors import EpiCortexError
+from epicortex.fields import shown, value_of
+from epicortex.report.reproduction import command
+from epicortex.reproduction.controls import CONTROLS, of_lineage
+from epicortex.reproduction.execution import differences, expected, is_finished, portable
+from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
+from epicortex.storage import NetworkLine, RunRecord, read_run
+
+History: TypeAlias = Sequence[dict[str, Any]]
+#: Mutations that add or remove nodes and layers: what the paper calls structural.
+STRUCTURAL: Final = frozenset({"layer", "node"})
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a run came to. Fitness is a fraction from 0 to 1."""
+
+    history: History
+    trainings: int
+    seconds: float
+    champion: float
+    """The highest fitness of any generation."""
+    champion_parameters: int
+    test: float | None
+    """The champion's accuracy on the test set, whether or not that was its fitness."""
+    tried: int
+    """Attempts to add or remove nodes and layers."""
+    refused: int
+    """Those of them that were refused."""
+    lineage: int | None = None
+    """Of the control with the champion's structure: the trainings of the original champion's lineage."""
+
+    def last(self, measure: str) -> float | None:
+        """A field of the last generation."""
+        value = self.history[-1][measure]
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A run that was begun."""
+
+    run: PlannedRun
+    done: int
+    """Complete generations."""
+    command: str
+    """A command that gives the same figures."""
+    figures: Figures | None
+    """None of a run that does not count."""
+    why_not: str = ""
+    """Why it does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that there is to report."""
+
+    plan: Plan
+    runs: tuple[Gathered, ...]
+    """Every run that was begun, in the order of the table."""
+    due: tuple[PlannedRun, ...]
+    """Those of the plan that were not begun."""
+    counted: dict[Experiment, tuple[Figures, ...]] = field(default_factory=dict)
+
+    def of(self, experiment: Experiment) -> tuple[Figures, ...]:
+        """The runs that count of one experiment, in the order of their seeds."""
+        return self.counted.get(experiment, ())
+
+    @property
+    def experiments(self) -> list[Experiment]:
+        """The experiments that were planned or begun, in the order of the table; controls after theirs."""
+        runs = [*(one.run for one in self.runs), *self.due]
+        place = list(dict.fromkeys([*_ORDER, *(run.experiment.data for run in runs)]))
+        names = [None, *CONTROLS]
+        return sorted(
+            {run.experiment for run in runs},
+            key=lambda one: (place.index(one.data), not one.speciation, names.index(one.control)),
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run of the plan is finished and counts."""
+        return not self.due and not any(one.why_not for one in self.runs)
+
+
+_ORDER: Final = ("mnist", "svhn", "fashion-mnist", "cifar10")
+
+
+def gather(plan: Plan, out: Path) -> Results:
+    """Read everything below an output folder."""
+    begun = list(found(out))
+    runs = tuple(_gathered(plan, run, out) for run in begun)
+    counted: dict[Experiment, list[Figures]] = {}
+    for one in runs:
+        if one.figures is not None:
+            counted.setdefault(one.run.experiment, []).append(one.figures)
+    due = tuple(run for run in plan.planned() if run not in begun)
+    return Results(plan, runs, due, {name: tuple(figures) for name, figures in counted.items()})
+
+
+def figures(record: RunRecord) -> Figures:
+    """What one finished run came to, whatever folder it is in."""
+    tally = _structural(record.networks())
+    facts = record.champion().facts
+    measured_there = facts.fitness_on == "test" and record.config.training.fitness == "accuracy"
+    return Figures(
+        history=record.history,
+        trainings=budget.spent(record.history, record.config.evolution),
+        seconds=sum(line["seconds"] for line in record.history),
+        champion=facts.fitness,
+        champion_parameters=record.champion().genome.parameters,
+        test=facts.fitness if measured_there else facts.test_accuracy,
+        tried=tally.total(),
+        refused=tally["refused"],
+    )
+
+
+def values(runs: Iterable[Figures], measure: str) -> list[float]:
+    """A field of the last generation of each run; those without it are left out."""
+    return [value for run in runs if (value := run.last(measure)) is not None]
+
+
+def repeating(config: Config, folder: Path) -> str:
+    """A command that gives the same figures, on any machine: without what decides nothing but the time.
+
+    >>> config = Config().with_changes(evolution={"seed": 3}, data={"source": "mnist", "directory": "/d"})
+    >>> repeating(config, Path("again"))
+    'epicortex evolve mnist --preset paper --evolution.seed 3 --out again'
+    """
+    return command(portable(config), str(folder)).replace(" \\\n  ", " ")
+
+
+def _gathered(plan: Plan, run: PlannedRun, out: Path) -> Gathered:
+    try:
+        record = read_run(out / run.folder)
+        again = repeating(record.config, run.folder)
+        why_not = _why_not(record, expected(plan, run, out), run)
+        if why_not:
+            return Gathered(run, len(record.history), again, None, why_not)
+        own = figures(record)
+        if run.experiment.control == "champion":
+            own = replace(own, lineage=of_lineage(read_run(out / run.original.folder)))
+        return Gathered(run, len(record.history), again, own)
+    except EpiCortexError as error:
+        return Gathered(run, 0, "", None, f"it cannot be read: {error}")
+
+
+def _why_not(record: RunRecord, config: Config | None, run: PlannedRun) -> str:
+    """Why a run does not count; empty where it does."""
+    if config is None:
+        return f"the run it belongs to, {run.original.folder}, is not finished"
+    other = [
+        f"{name} is {shown(value_of(record.config, name))}, not {shown(value_of(config, name))}"
+        for name in differences(record.config, config)
+    ]
+    if other:
+        return f"other settings: {'; '.join(other[:3])}"
+    if not is_finished(record, config):
+        limits = config.evolution
+        spent = budget.spent(record.history, limits)
+        if limits.trainings is not None:
+            return f"not finished: {spent:,} of {limits.trainings:,} trainings"
+        return f"not finished: {len(record.history)} of {limits.generations} generations"
+    return ""
+
+
+def _structural(lines: Iterable[NetworkLine]) -> Counter[str]:
+    """What became of the attempts to add or remove nodes and layers."""
+    return Counter(event.outcome for line in lines for event in line.events if event.type in STRUCTURAL)
