@@ -34,12 +34,18 @@ _MODULES: Final[dict[str, Callable[[], nn.Module]]] = {
     "tanh": nn.Tanh,
     "smooth": SmoothRectifier,
 }
+#: Those whose gradient can be had from their result, so that it may take the place of their input.
+_IN_PLACE: Final[dict[str, Callable[[], nn.Module]]] = {
+    "leaky_relu": lambda: nn.LeakyReLU(0.01, inplace=True),
+    "relu": lambda: nn.ReLU(inplace=True),
+    "elu": lambda: nn.ELU(inplace=True),
+}
 
 
-def activation(name: str) -> nn.Module:
-    """A module that applies the activation of this name."""
+def activation(name: str, *, inplace: bool = False) -> nn.Module:
+    """A module that applies the activation of this name, in place if that is asked for and can be done."""
     try:
-        return _MODULES[name]()
+        return _IN_PLACE[name]() if inplace and name in _IN_PLACE else _MODULES[name]()
     except KeyError:
         near = get_close_matches(name, _MODULES, 1) or sorted(_MODULES)
         raise ConfigError(f"unknown activation {name!r}; did you mean {near[0]!r}?") from None

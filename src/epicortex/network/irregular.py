@@ -1,12 +1,14 @@
 """The irregular convolution: kernels of different odd shapes, stacked on their centres, in one layer.
 
-The weight is one dense parameter, so the forward pass is one ordinary convolution. The entries around a small
+The weight is one dense parameter, and the forward pass one ordinary convolution, or a few where
+`choose_partition` says that kernels of like shapes are convolved faster apart. The entries around a small
 kernel are masked inside the forward pass: they get no gradient, and so stay exactly 0.0 under any optimiser,
 after copying, pickling and loading.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ from torch.nn import functional
 
 from epicortex.errors import GenomeError
 from epicortex.genome import ConvLayer, Shape
+from epicortex.network.partition import Group, choose_partition
 from epicortex.phenotype import kernel_mask
 
 _CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
@@ -23,6 +26,33 @@ _CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
     2: functional.conv2d,
     3: functional.conv3d,
 }
+
+
+class _Group(nn.Module):
+    """Convolves one group of a layer's kernels: those alone, or all with the others at 0."""
+
+    rows: Tensor | None
+    mask: Tensor
+
+    def __init__(self, kernels: Sequence[Shape], group: Group, *, alone: bool) -> None:
+        super().__init__()
+        self.extent = group.extent
+        mask = cropped(torch.from_numpy(kernel_mask(kernels)), group.extent).to(torch.float32)
+        rows = torch.tensor(group.kernels)
+        if alone:
+            mask = mask.index_select(0, rows)
+        else:
+            others = [place for place in range(len(kernels)) if place not in group.kernels]
+            mask[others] = 0.0
+        self.register_buffer("mask", mask, persistent=False)
+        self.register_buffer("rows", rows if alone else None, persistent=False)
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape) -> Tensor:
+        """The maps of the group's own kernels, or of all with 0 where they are not its own."""
+        if self.rows is not None:
+            weight = weight.index_select(0, self.rows)
+            bias = None if bias is None else bias.index_select(0, self.rows)
+        return _convolved(x, cropped(weight, self.extent) * self.mask, bias, stride)
 
 
 class IrregularConv(nn.Module):
@@ -41,6 +71,7 @@ class IrregularConv(nn.Module):
     weight: nn.Parameter
     bias: nn.Parameter
     mask: Tensor | None
+    order: Tensor
 
     def __init__(
         self, channels: int, kernels: Sequence[Shape], stride: Shape, *, weight: Tensor, bias: Tensor
@@ -55,34 +86,42 @@ class IrregularConv(nn.Module):
             )
         self.kernels = layer.kernels
         self.stride = stride
-        self.padding = tuple(size // 2 for size in layer.extent)
+        self.padding = _half(layer.extent)
         uniform = len(set(layer.kernels)) == 1
         mask = None if uniform else torch.from_numpy(kernel_mask(layer.kernels)).to(weight.dtype)
         self.register_buffer("mask", mask, persistent=False)
         self.weight = nn.Parameter(weight if mask is None else torch.where(mask.bool(), weight, 0.0))
         self.bias = nn.Parameter(bias)
+        self.partition = choose_partition(layer.kernels, channels, stride)
+        alone = self.partition.mode == "split"
+        parts = () if self.partition.mode == "dense" else self.partition.groups
+        self.groups = nn.ModuleList(_Group(layer.kernels, group, alone=alone) for group in parts)
+        order = torch.tensor([place for group in self.partition.groups for place in group.kernels]).argsort()
+        self.register_buffer("order", order, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolve a batch [samples, channels, *spatial]."""
-        weight = self.weight if self.mask is None else self.weight * self.mask
-        stride = self.stride
-        if not any(self.padding):
-            # Kernels of size 1 look at every stride-th position. Said so to torch, since over channels_last
-            # oneDNN writes out of bounds for a strided 1×1 convolution (torch 2.13).
-            every = (slice(None, None, step) for step in stride)
-            x, stride = x[(slice(None), slice(None), *every)], (1,) * len(stride)
-        if len(stride) == 2 and x.shape[1] > 1:
+        if len(self.stride) == 2 and x.shape[1] > 1:
             # Weight gradients over few channels take half the time; over one nothing is gained.
             x = x.contiguous(memory_format=torch.channels_last)
-        return _CONVOLUTIONS[len(stride)](x, weight, self.bias, stride, self.padding)
+        if x.device.type != "cpu" or self.partition.mode == "dense":
+            weight = self.weight if self.mask is None else self.weight * self.mask
+            return _convolved(x, weight, self.bias, self.stride)
+        first, *others = self.groups
+        if self.partition.mode == "split":
+            maps = [group(x, self.weight, self.bias, self.stride) for group in self.groups]
+            return torch.cat(maps, 1).index_select(1, self.order)
+        total: Tensor = first(x, self.weight, self.bias, self.stride)
+        for group in others:
+            total += group(x, self.weight, None, self.stride)
+        return total
 
     def kernel_weight(self) -> Tensor:
         """A copy of the weight, 0.0 around the kernels whatever was written there."""
         return self._cleaned(self.weight.detach()).clone()
 
-    def extra_repr(self) -> str:
-        """The kernels and the stride, for `print`."""
-        return str(ConvLayer(self.kernels, self.stride))
+    def __repr__(self) -> str:
+        return f"IrregularConv({ConvLayer(self.kernels, self.stride)})"
 
     def _cleaned(self, weight: Tensor) -> Tensor:
         return weight if self.mask is None else torch.where(self.mask.bool().to(weight.device), weight, 0.0)
@@ -95,3 +134,26 @@ class IrregularConv(nn.Module):
         if isinstance(loaded, Tensor) and loaded.shape == self.weight.shape:
             state_dict = state_dict | {f"{prefix}weight": self._cleaned(loaded.detach())}
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def cropped(weight: Tensor, extent: Shape) -> Tensor:
+    """The middle of a weight [kernels, channels, *larger extent]."""
+    middle = (
+        slice(size // 2 - inner // 2, size // 2 + inner // 2 + 1)
+        for size, inner in zip(weight.shape[2:], extent, strict=True)
+    )
+    return weight[(slice(None), slice(None), *middle)]
+
+
+def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape) -> Tensor:
+    extent = weight.shape[2:]
+    if math.prod(extent) == 1:
+        # Kernels of size 1 look at every stride-th position. Said so to torch, since over channels_last
+        # oneDNN writes out of bounds for a strided 1×1 convolution (torch 2.13).
+        every = (slice(None, None, step) for step in stride)
+        x, stride = x[(slice(None), slice(None), *every)], (1,) * len(stride)
+    return _CONVOLUTIONS[len(stride)](x, weight, bias, stride, _half(extent))
+
+
+def _half(extent: Sequence[int]) -> Shape:
+    return tuple(size // 2 for size in extent)

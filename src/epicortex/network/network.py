@@ -36,20 +36,21 @@ class Network(nn.Module):
             _irregular(layer, shape[0], weights) if layer.type == "conv" else _linear(*map(_tensor, weights))
             for layer, shape, weights in zip(self.genome.layers, below, phenotype.weights, strict=True)
         )
-        self.conv_activation = activation(self.activations.conv)
+        self.conv_activation = activation(self.activations.conv, inplace=True)
         self.full_activation = activation(self.activations.full)
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits [samples, classes] of a batch [samples, *input_shape]."""
         convolutions = self.genome.convolutions
-        *hidden, output = self.layers
-        for layer in hidden[:convolutions]:
+        if convolutions > 1 and x.ndim == 4:
+            x = _channels_last(x)
+        for layer in self.layers[:convolutions]:
             x = self.conv_activation(layer(x))
-        x = x.flatten(1)
-        for layer in hidden[convolutions:]:
-            x = self.full_activation(layer(x))
-        logits: Tensor = output(x)
-        return logits
+        for number, layer in enumerate(self.layers[convolutions:]):
+            if number:
+                x = self.full_activation(x)
+            x = _full(layer, x)
+        return x
 
     def phenotype(self) -> Phenotype:
         """The genome with a copy of the weights as they are now."""
@@ -79,6 +80,29 @@ class Network(nn.Module):
             if index < len(self.layers) - 1:
                 modules.append(activation(self.activations.full))
         return fx.symbolic_trace(nn.Sequential(*modules)).train(self.training)
+
+
+def _channels_last(images: Tensor) -> Tensor:
+    """The images with strides that say channels_last even for one channel, where torch cannot tell by itself.
+
+    The first convolution then writes its maps as the second one reads them.
+    """
+    if images.shape[1] > 1 or not images.is_contiguous():
+        return images.contiguous(memory_format=torch.channels_last)
+    samples, height, width = images.stride()[0], images.stride()[2], images.stride()[3]
+    return images.as_strided(images.shape, (samples, 1, height, width))
+
+
+def _full(layer: nn.Module, x: Tensor) -> Tensor:
+    """A full layer over rows, or over feature maps [samples, channels, *spatial]."""
+    assert isinstance(layer, nn.Linear)
+    weight = layer.weight
+    if x.ndim == 4 and not x.is_contiguous():
+        # The maps are channels_last: putting the weight in their order copies less than flattening them.
+        weight = weight.view(len(weight), *x.shape[1:]).permute(0, 2, 3, 1).flatten(1)
+        x = x.permute(0, 2, 3, 1)
+    # As transposes, since few nodes and many samples are multiplied faster this way round.
+    return torch.addmm(layer.bias[:, None], weight, x.flatten(1).t()).t()
 
 
 def _irregular(layer: ConvLayer, channels: int, weights: LayerWeights) -> IrregularConv:

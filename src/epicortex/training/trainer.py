@@ -36,11 +36,12 @@ from epicortex.training.fitness import (
     balanced_accuracy,
     confusion_matrix,
 )
+from epicortex.training.flat import ELEMENTWISE, flattened
 from epicortex.training.optimisers import OptimiserFactory, find_optimiser, needs_closure
 from epicortex.training.samples import Samples, class_weights, draw_batches, fitness_samples, split
 
 #: How many numbers the largest feature map of a scoring batch may hold: about what a cache does.
-_SCORING_NUMBERS: Final = 2**21
+_SCORING_NUMBERS: Final = 2**19
 _MEMORY_WORDS: Final = ("can't allocate memory", "out of memory", "bad_alloc", "could not create a memory")
 
 
@@ -100,6 +101,7 @@ class Trainer:
         self._device = find_device(training.device)
         self._fitness = fitness
         self._optimiser = optimiser or find_optimiser(training.optimiser)
+        self._elementwise = optimiser is None and training.optimiser in ELEMENTWISE
         self._learnt, self._measured = fitness_samples(data, training, seed, self._device)
         self._labels = self._measured.labels.cpu()
         self._class_weights = (
@@ -175,7 +177,9 @@ class Trainer:
 
     def _train(self, network: nn.Module, job: Job, pace: _Pace) -> int:
         """Train on the portion drawn for this network and generation; how many samples that was."""
-        optimiser = self._optimiser(list(network.parameters()), **self._training.optimiser_arguments)
+        whole = self._elementwise and self._device.type == "cpu"
+        parameters = [flattened(network)] if whole else list(network.parameters())
+        optimiser = self._optimiser(parameters, **self._training.optimiser_arguments)
         step = _closure_step if needs_closure(optimiser) else _plain_step
         rng = randomness.generator(job.seed, "training", generation=job.generation, network=job.network)
         shifts = randomness.generator(job.seed, "shifts", generation=job.generation, network=job.network)
@@ -228,7 +232,7 @@ def scoring_batch(genome: Genome) -> int:
 
 def _plain_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor]) -> float:
     loss = compute()
-    optimiser.zero_grad()
+    optimiser.zero_grad(set_to_none=False)
     loss.backward()  # type: ignore[no-untyped-call]
     optimiser.step()
     return loss.item()
@@ -236,7 +240,7 @@ def _plain_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor])
 
 def _closure_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor]) -> float:
     def closure() -> float:
-        optimiser.zero_grad()
+        optimiser.zero_grad(set_to_none=False)
         loss = compute()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.item()
