@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, str]] = {
     "export": "write the champion to a file: .onnx, .pt2 or .safetensors by its ending",
     "predict": "classify images with the champion",
     "reproduce": "run the paper's experiments, and set the results beside the published ones",
+    "compare": "say how two sets of runs differ, and what cannot be concluded",
     "data": "list, get and check the built-in data sets",
 }
 

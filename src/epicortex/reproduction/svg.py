@@ -17,7 +17,7 @@ from typing import Any, Final
 from epicortex.report.figures import Figure
 
 _WIDTH, _HEIGHT = 760, 400
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 40, 52
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 40, 52
 _TICKS: Final = 6
 _DASHES: Final = {"solid": "", "dot": "2 5", "dash": "7 5"}
 _FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
@@ -186,7 +186,7 @@ def _legend(traces: Sequence[Figure]) -> list[str]:
             f'<path d="M{at} 22h22" {_paint("stroke", look["color"])} stroke-width="3"{dashes}/>'
             f'<text x="{at + 28}" y="26" fill="{_colour("var(--ink)")}">{escape(trace["name"])}</text>'
         )
-        at += 46 + 7.2 * len(trace["name"])
+        at += 42 + 6.6 * len(trace["name"])
     return parts
 
 

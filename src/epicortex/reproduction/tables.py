@@ -33,6 +33,13 @@ from epicortex.reproduction.published import (
 from epicortex.reproduction.published import Measure as PaperMeasure
 from epicortex.reproduction.statistics import Difference, Summary, cannot_tell, difference, summary
 
+#: What stands in a column with the heading fitness.
+SHORT: Final[dict[PaperMeasure, str]] = {
+    "highest_fitness": "highest",
+    "average_fitness": "average",
+    "offspring_fitness": "offspring before BP",
+}
+_COMPARED: Final[tuple[PaperMeasure, ...]] = ("highest_fitness", "average_fitness")
 _ACCURACY: Final = Measure.of("accuracy")
 _CSV: Final = (
     *("data", "speciation", "control", "measure", "runs", "best", "mean", "deviation"),
@@ -79,7 +86,7 @@ def beside(results: Results) -> Table:
     cells = [
         (
             row.experiment.title,
-            MEASURES[row.measure],
+            SHORT[row.measure],
             count(row.ours.count if row.ours else 0),
             *_ours(row.ours),
             *_paper(row.paper),
@@ -88,12 +95,13 @@ def beside(results: Results) -> Table:
         for row in rows(results)
         if row.experiment.control is None
     ]
-    head = ("experiment", "measure", "runs", "best", "mean ± deviation", "paper, best")
+    head = ("experiment", "fitness", "runs", "best", "mean ± dev.", "paper: best", "mean ± dev.", "band")
     return Table(
-        "Our runs beside the paper's 10, in percent, after the last generation",
-        (*head, "paper, mean ± deviation", "paper's mean ± 2 deviations"),
+        "Our runs beside the paper's 10, in percent, after the last generation; the band is the paper's mean "
+        "± 2 of its deviations",
+        head,
         cells,
-        frozenset({1, 7}),
+        frozenset({0, 1, 7}),
     )
 
 
@@ -105,17 +113,17 @@ def controls(results: Results) -> Table | None:
         for name in CONTROLS:
             runs = results.of(Experiment(experiment.data, experiment.speciation, name))
             for title, figures in _readings(name, runs):
-                for measure in ("highest_fitness", "average_fitness"):
+                for measure in _COMPARED:
                     found = difference(values(plain, measure), [one[measure] for one in figures])
                     if found:
-                        cells.append((f"{experiment.title}: {title}", MEASURES[measure], *_compared(found)))
-    head = ("evolution against", "measure", "runs", "evolution", "control", "difference", "95 % interval")
+                        cells.append((f"{experiment.title}: {title}", SHORT[measure], *_compared(found)))
+    head = ("evolution against", "fitness", "runs", "evolution", "control", "difference", "95 % interval")
     return (
         Table(
             "Evolution against its controls, at equal cost, in percent; differences in points",
             (*head, "A", "p"),
             cells,
-            frozenset({1}),
+            frozenset({0, 1}),
         )
         if cells
         else None
