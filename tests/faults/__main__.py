@@ -1,6 +1,8 @@
 """The long version of the fault tests, and a table of what was tried, survived and lost.
 
 `python -m tests.faults` runs it; words after that go to pytest, such as `-k disk`. It takes an hour or two.
+Rows are written as they come. With EPICORTEX_FAULTS_TABLE=FILE they stay in that file, whatever happens;
+a part that is run again replaces its rows, and `python -m tests.faults --table FILE` prints the table.
 """
 
 from __future__ import annotations
@@ -10,38 +12,51 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.faults.world import TABLE
 
 
 def table(path: Path) -> str:
     """The rows in Markdown, in the order in which faults first came; equal names are one row."""
-    survived: dict[str, int] = {}
-    lost: dict[str, int] = {}
+    newest: dict[tuple[str, str], dict[str, Any]] = {}
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        survived[row["fault"]] = survived.get(row["fault"], 0) + row["survived"]
-        lost[row["fault"]] = lost.get(row["fault"], 0) + len(row["lost"])
+        newest[row["fault"], row["test"]] = row
+    faults: dict[str, list[int]] = {}
+    for row in newest.values():
+        sums = faults.setdefault(row["fault"], [0, 0])
+        sums[0] += row["survived"]
+        sums[1] += len(row["lost"])
     rows = ["| fault | cases tried | survived | lost |", "|---|--:|--:|--:|"]
-    for fault, number in survived.items():
-        rows.append(f"| {fault} | {number + lost[fault]:,} | {number:,} | {lost[fault]:,} |")
-    total = (sum(survived.values()), sum(lost.values()))
-    rows.append(f"| **all** | {sum(total):,} | {total[0]:,} | {total[1]:,} |")
+    for fault, (survived, lost) in faults.items():
+        rows.append(f"| {fault} | {survived + lost:,} | {survived:,} | {lost:,} |")
+    survived, lost = (sum(sums[index] for sums in faults.values()) for index in (0, 1))
+    rows.append(f"| **all** | {survived + lost:,} | {survived:,} | {lost:,} |")
+    for row in newest.values():
+        if counts := row["repeated"]:
+            rows.append(
+                f"\n{row['fault']}: {sum(counts)} trainings repeated in all, at most {max(counts)} a case"
+            )
     return "\n".join(rows)
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Run everything, print the table, give pytest's exit code."""
+    if words[:1] == ["--table"]:
+        print(table(Path(words[1])))
+        return 0
     os.environ["EPICORTEX_THOROUGH"] = "1"
-    os.environ.setdefault("EPICORTEX_FUZZ_EXAMPLES", "20000")
+    os.environ.setdefault("EPICORTEX_FUZZ_EXAMPLES", "100000")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.jsonl"
+        path = Path(os.environ.setdefault(TABLE, str(Path(folder) / "table.jsonl")))
         path.touch()
-        os.environ["EPICORTEX_FAULTS_TABLE"] = str(path)
-        code = pytest.main([str(Path(__file__).parent), "-q", "--no-header", *sys.argv[1:]])
+        code = pytest.main([str(Path(__file__).parent), "-q", "--no-header", *words])
         print(table(path))
     return int(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import Reference, make_reference
-from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
+from tests.faults.world import THOROUGH, Nursery, Tally, counted, same_bytes
 
 
 def go_on(nursery: Nursery, reference: Reference, run: Path, count: Path, *more: str) -> None:
@@ -23,10 +23,11 @@ def go_on(nursery: Nursery, reference: Reference, run: Path, count: Path, *more:
     assert ended.code == 0, ended
 
 
-def check(reference: Reference, run: Path, count: Path, workers: int = 1) -> None:
+def check(tally: Tally, reference: Reference, run: Path, count: Path, workers: int = 1) -> None:
     """The end is the same, and nothing was trained again but what was under way."""
     assert same_bytes(run) == reference.bytes
     repeated = count.stat().st_size - reference.trainings
+    tally.repeated.append(repeated)
     assert 0 <= repeated <= workers, f"{repeated} trainings repeated"
     leftovers = [path.name for path in run.rglob("*") if path.name.startswith(".")]
     assert not leftovers, leftovers
@@ -56,7 +57,7 @@ def test_killed_at_any_change_to_the_disk_a_run_resumes_to_the_same_bytes(
                 ended = nursery.run(*words, die_at=moment, EPICORTEX_COUNT=str(count))
                 assert ended.code in (-signal.SIGKILL, 0), ended
                 go_on(nursery, reference, run, count)
-                check(reference, run, count)
+                check(tally, reference, run, count)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -85,5 +86,5 @@ def test_killed_at_random_moments_a_run_resumes_to_the_same_bytes(
                 command.kill()
                 assert command.wait().code in (-signal.SIGKILL, 0)
                 go_on(nursery, reference, run, count, *engine)
-                check(reference, run, count, workers or 1)
+                check(tally, reference, run, count, workers or 1)
                 assert not command.workers()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -185,11 +186,14 @@ def same_bytes(run: Path) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Tally:
-    """How many cases of a fault were tried, and what was lost."""
+    """How many cases of a fault were tried, and what was lost; kept in the table as they come."""
 
     fault: str
     survived: int = 0
     lost: list[str] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
+    """How many trainings were begun again, case by case, where that is counted."""
+    saved: float = 0.0
 
     @contextmanager
     def case(self, name: object) -> Iterator[None]:
@@ -201,16 +205,31 @@ class Tally:
             self.lost.append(f"{name}: {type(error).__name__}: {text[:1000]}")
         else:
             self.survived += 1
+        if time.monotonic() - self.saved > 1:
+            self.save()
+
+    def save(self) -> None:
+        """Append a row that takes the place of this test's rows before it."""
+        self.saved = time.monotonic()
+        if path := os.environ.get(TABLE):
+            row = {
+                "test": os.environ.get("PYTEST_CURRENT_TEST", "").removesuffix(" (call)"),
+                "fault": self.fault,
+                "survived": self.survived,
+                "lost": self.lost,
+                "repeated": self.repeated,
+            }
+            with Path(path).open("a") as stream:
+                stream.write(json.dumps(row) + "\n")
 
 
 @contextmanager
 def counted(fault: str) -> Iterator[Tally]:
     """Counts the cases of a fault; all of them are tried, and then any that was lost is a failure."""
     tally = Tally(fault)
-    yield tally
-    if path := os.environ.get(TABLE):
-        row = {"fault": fault, "survived": tally.survived, "lost": tally.lost}
-        with Path(path).open("a") as stream:
-            stream.write(json.dumps(row) + "\n")
+    try:
+        yield tally
+    finally:
+        tally.save()
     assert tally.survived + len(tally.lost) > 0
     assert not tally.lost, "\n".join([f"{len(tally.lost)} lost of {fault}:", *tally.lost])
