@@ -16,8 +16,6 @@ from typing import Any
 
 import pytest
 
-from tests.faults.world import TABLE
-
 
 def table(path: Path) -> str:
     """The rows in Markdown, in the order in which faults first came; equal names are one row."""
@@ -37,9 +35,7 @@ def table(path: Path) -> str:
     rows.append(f"| **all** | {survived + lost:,} | {survived:,} | {lost:,} |")
     for row in newest.values():
         if counts := row["repeated"]:
-            rows.append(
-                f"\n{row['fault']}: {sum(counts)} trainings repeated in all, at most {max(counts)} a case"
-            )
+            rows.append(f"\n{row['fault']}: {sum(counts)} trainings repeated, at most {max(counts)} a case")
     return "\n".join(rows)
 
 
@@ -50,6 +46,8 @@ def main(words: list[str]) -> int:
         return 0
     os.environ["EPICORTEX_THOROUGH"] = "1"
     os.environ.setdefault("EPICORTEX_FUZZ_EXAMPLES", "100000")
+    from tests.faults.world import TABLE  # only now, since it looks at the environment
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(os.environ.setdefault(TABLE, str(Path(folder) / "table.jsonl")))
         path.touch()

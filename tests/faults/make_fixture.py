@@ -42,11 +42,17 @@ class StopLate(Watcher):
             self.stop.set()
 
 
-if __name__ == "__main__":
-    place = FIXTURES / f"run-format-{FORMAT_VERSION}"
-    shutil.rmtree(place, ignore_errors=True)
+def make(place: Path) -> Path:
+    """A run that was stopped in its third generation, after two checkpoints, with a journal."""
     watcher = StopLate()
     config = settings.resolve("paper", SMALL)
     evolve("digits", config, out=place, watcher=watcher, stop=watcher.stop, command="epicortex evolve digits")
     shutil.rmtree(place / "tensorboard")
     (place / "lock").unlink()
+    return place
+
+
+if __name__ == "__main__":
+    fixture = FIXTURES / f"run-format-{FORMAT_VERSION}"
+    shutil.rmtree(fixture, ignore_errors=True)
+    make(fixture)

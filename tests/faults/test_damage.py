@@ -16,7 +16,7 @@ from epicortex.run import resume
 from epicortex.storage import checkpoint, load_champion, read_run
 from epicortex.storage.folder import RunFolder
 from epicortex.storage.recorder import Recorder
-from tests.faults.make_fixture import FIXTURES
+from tests.faults.make_fixture import FIXTURES, make
 from tests.faults.test_old_runs import Notes
 from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
 from tests.storage.states import identity
@@ -133,8 +133,13 @@ def test_a_file_that_is_gone_gives_the_state_before_or_one_line(
 
 
 def test_a_damaged_run_that_is_resumed_ends_as_it_should_or_is_refused(tmp_path: Path) -> None:
-    """The whole way: if `resume` takes a damaged run at all, it ends with the bytes of the sound one."""
-    sound = Path(shutil.copytree(OLD, tmp_path / "sound"))
+    """The whole way: if `resume` takes a damaged run at all, it ends with the bytes of the sound one.
+
+    The run is made here and now: to go back a generation trains anew what another machine trained for OLD.
+    """
+    whole = make(tmp_path / "whole")
+    assert sorted(str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file()) == FILES
+    sound = Path(shutil.copytree(whole, tmp_path / "sound"))
     resume(sound, watcher=Notes())
     right = same_bytes(sound)
     draw = random.Random(1)
@@ -142,8 +147,8 @@ def test_a_damaged_run_that_is_resumed_ends_as_it_should_or_is_refused(tmp_path:
     with counted("damaged runs resumed to the end") as tally:
         for number in range(300 if THOROUGH else 12):
             name = draw.choice(FILES)
-            what, data = draw.choice(list(damages((OLD / name).read_bytes(), draw, 20, 20)))
-            shutil.copytree(OLD, run)
+            what, data = draw.choice(list(damages((whole / name).read_bytes(), draw, 20, 20)))
+            shutil.copytree(whole, run)
             (run / name).write_bytes(data)
             with tally.case(f"{number}, {name}: {what}"):
                 watcher = Notes()
