@@ -57,7 +57,8 @@ def choose_partition(kernels: Sequence[Shape], channels: int, stride: Shape) -> 
     'split'
     """
     dense = Partition("dense", (_group(kernels, range(len(kernels))),))
-    if len(dense.groups[0].extent) != 2:  # measured for images only
+    if channels == 1 or len(stride) != 2:
+        # Over one channel there is little arithmetic to save; the model was fitted to images.
         return dense
     chains = {mode: _merged(kernels, channels, stride, mode) for mode in ("added", "split")}
     candidates = [dense, *(partition for chain in chains.values() for partition in chain)]
