@@ -523,3 +523,79 @@ def test_the_failed_are_neither_visited_nor_partners_nor_champions(speciation: b
         assert [after[id].phenotype for id in (1, 2)] == [one.phenotype for one in failed]
         assert all(not {1, 2} & set(one.parents) for one in result.state.networks)
         assert after[1].age == 4
+
+
+# --- what controls take away ---
+
+
+def first_pairs(times: int, **changes: Any) -> Counter[tuple[int, ...]]:
+    """Who the parents of the only child are, if there is one, of two networks as unequal as can be."""
+    before = state(
+        [network(1, relative_fitness=0.99), network(2, relative_fitness=0.01)], average=NEVER_MUTATE
+    )
+    seen: Counter[tuple[int, ...]] = Counter()
+    for generation in range(times):
+        result = visited(before, BeadFamily(), generation=generation, **changes)
+        born = [one.parents for one in result.state.networks if one.birth == generation and one.id > 2]
+        seen[born[0] if born else ()] += 1
+    return seen
+
+
+def test_parents_drawn_evenly_mate_without_regard_to_fitness() -> None:
+    times = 4000
+    # Whoever comes first mates with probability ½, then the other one; each has either as its partner.
+    expected = {(): 0.25, (1,): 3 / 16, (2,): 3 / 16, (1, 2): 3 / 16, (2, 1): 3 / 16}
+    even, by_fitness = first_pairs(times, parents="even"), first_pairs(times)
+    figures = [times * part for part in expected.values()]
+    assert chisquare([even[way] for way in expected], figures).pvalue > 1e-3
+    assert chisquare([by_fitness[way] for way in expected], figures).pvalue < 1e-9
+
+
+def test_species_come_in_any_order_alike_where_parents_are_drawn_evenly() -> None:
+    networks = []
+    for species, mean in {1: 0.1, 2: 0.5, 3: 0.9}.items():
+        colours = "o" * species
+        networks.append(network(species, colours, fitness=mean - 0.05, relative_fitness=LITTLE))
+        networks.append(network(10 + species, colours, fitness=mean + 0.05, relative_fitness=LITTLE))
+    before = state(networks, average=ALWAYS_MUTATE)
+    seen: Counter[tuple[int, ...]] = Counter()
+    for generation in range(3000):
+        family = BeadFamily(mutation=nothing)
+        visited(before, family, generation=generation, parents="even")
+        seen[tuple(id for id in mutated(family) if id < 10)] += 1
+    # Now and then a child is born instead of a mutation; the others tell the order.
+    whole = [seen[way] for way in permutations((1, 2, 3))]
+    assert sum(whole) > 500
+    assert chisquare(whole).pvalue > 1e-3
+
+
+def test_parents_that_stay_alone_have_clones_only() -> None:
+    networks = [network(id, "ob", relative_fitness=0.5, fitness=id / 100) for id in range(1, 41)]
+    for speciation in (True, False):
+        before = state(networks, average=NEVER_MUTATE, speciation=speciation)
+        family = BeadFamily()
+        born = []
+        for generation in range(20):
+            result = visited(before, family, generation=generation, parents="alone", speciation=speciation)
+            born += [one for one in result.state.networks if one.id > 40]
+        assert len(born) > 20
+        assert all(len(one.parents) == 1 for one in born)
+        assert not family.called("cross")
+        assert len(family.called("resize")) == len(born)
+
+
+def test_shares_are_even_where_asked_for() -> None:
+    one, other = network(1, relative_fitness=0.9, fitness=0.9), network(2, relative_fitness=0.1, fitness=0.1)
+    assert share(one, other, settings(parent_shares="even")) == 0.5
+    assert share(other, one, settings(parent_shares="even")) == 0.5
+
+
+def test_without_evolution_all_grow_older_and_nothing_else_happens() -> None:
+    before = state([network(id, "o" * (1 + id % 3)) for id in range(1, 20)], average=ALWAYS_MUTATE)
+    family = BeadFamily()
+    result = visited(before, family, evolve=False)
+    assert not family.calls
+    assert (result.offspring, result.mutations, result.refused, result.failed) == (0, 0, 0, 0)
+    assert [one.age for one in result.state.networks] == [one.age + 1 for one in before.networks]
+    assert [one.phenotype for one in result.state.networks] == [one.phenotype for one in before.networks]
+    assert result.state.species == before.species

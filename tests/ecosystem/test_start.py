@@ -134,3 +134,16 @@ def test_a_network_draws_the_same_whoever_else_is_there() -> None:
     few, many = founded(initial_networks=3), founded(initial_networks=30)
     assert [one.phenotype.sizes for one in few.networks] == [one.phenotype.sizes for one in many.networks[:3]]
     assert np.unique([one.phenotype.sizes for one in many.networks]).size > 3
+
+
+def test_founders_that_are_alike_share_a_structure_and_draw_their_own_weights() -> None:
+    family = BeadFamily()
+    state = founded(family, founders="alike", initial_networks=30, initial_species=4)
+    assert not family.called("grow")
+    assert not family.called("redraw")
+    assert [one.id for one in state.networks] == list(range(1, 31))
+    assert [one.key for one in state.species] == ["o"]
+    assert {one.species for one in state.networks} == {1}
+    assert len({one.phenotype.sizes for one in state.networks}) > 1
+    without = founded(founders="alike", initial_networks=5, speciation=False)
+    assert (without.species, {one.species for one in without.networks}) == ((), {0})
