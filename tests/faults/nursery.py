@@ -60,6 +60,7 @@ def _import_everything() -> None:
         "epicortex.training",
         "rich.console",
         "rich.table",
+        "torch._dynamo",  # an optimiser that is not torch's own makes torch import it, in seconds
     ):
         importlib.import_module(name)
     importlib.import_module("epicortex.data").load("digits")
