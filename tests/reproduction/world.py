@@ -28,13 +28,16 @@ def slope(start: float, step: float) -> Curve:
     return lambda generation: start + step * generation
 
 
+_HIGHEST, _AVERAGE, _OFFSPRING, _PARAMETERS = map(level, (0.9, 0.8, 0.7, 1e5))
+
+
 def history(
     *,
     generations: int = 20,
-    highest: Curve = level(0.9),
-    average: Curve = level(0.8),
-    offspring: Curve = level(0.7),
-    parameters: Curve = level(1e5),
+    highest: Curve = _HIGHEST,
+    average: Curve = _AVERAGE,
+    offspring: Curve = _OFFSPRING,
+    parameters: Curve = _PARAMETERS,
     refused: int = 3,
 ) -> list[dict[str, Any]]:
     """The lines of history.jsonl."""

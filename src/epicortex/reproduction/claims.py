@@ -69,10 +69,10 @@ class Claim:
         """The verdict with how many cases there are for it."""
         known = [case.agrees for case in self.cases if case.agrees is not None]
         missing = len(self.cases) - len(known)
-        text = (
-            f"{sum(known)} of {plural(len(known), 'case')} agree" if known else "there are no runs to tell by"
-        )
-        return f"{self.verdict}: {text}" + (f"; {missing} not run" if known and missing else "")
+        if not known:
+            return "open: there are no runs to tell by"
+        text = f"{self.verdict}: in {sum(known)} of {plural(len(known), 'case')}"
+        return text + (f"; {missing} not run" if missing else "")
 
     @property
     def cautions(self) -> list[str]:
