@@ -146,11 +146,13 @@ class TrainingConfig(_Section):
     engine: str = Field(
         "processes",
         pattern=r"^[a-z][a-z0-9_-]*$",
-        json_schema_extra={"allowed": "serial, processes or the name of an engine that a package installs"},
+        json_schema_extra={
+            "allowed": "serial, processes, ray, mpi or the name of an engine that a package installs"
+        },
     )
-    """Who trains: serial, processes, or an engine that a package installs."""
+    """Who trains: serial, processes, ray, mpi, or an engine that a package installs."""
     workers: int | None = Field(None, ge=1, le=100_000)
-    """How many networks train at the same time; by default one a core."""
+    """How many networks train at the same time; by default one a core (ray: a place, mpi: a rank)."""
     device: str = Field(
         "cpu",
         pattern=r"^(cpu|mps|cuda(:\d{1,4})?)$",
@@ -191,10 +193,10 @@ class DataConfig(_Section):
 
 
 class RayConfig(_Section):
-    """For an engine called `ray`; this version brings none."""
+    """The engine `ray` (pip install 'epicortex[ray]')."""
 
     address: str | None = None
-    """The cluster to join; by default one is started on this machine."""
+    """The cluster to join; by default RAY_ADDRESS, else a Ray is started on this machine."""
     num_cpus: float = Field(1.0, gt=0)
     """Processors a network occupies."""
     num_gpus: float = Field(0.0, ge=0)
@@ -202,10 +204,10 @@ class RayConfig(_Section):
 
 
 class MpiConfig(_Section):
-    """For an engine called `mpi`; this version brings none."""
+    """The engine `mpi` (pip install 'epicortex[mpi]')."""
 
     chunk: int = Field(1, ge=1)
-    """How many networks are sent to a rank at a time."""
+    """How many networks are sent to a rank at a time; their outcomes come back together."""
 
 
 class Config(_Section):
@@ -218,9 +220,9 @@ class Config(_Section):
     data: DataConfig = DataConfig()
     """The data set."""
     ray: RayConfig = RayConfig()
-    """For an engine called `ray`; this version brings none."""
+    """The engine `ray`."""
     mpi: MpiConfig = MpiConfig()
-    """For an engine called `mpi`; this version brings none."""
+    """The engine `mpi`."""
 
     def with_changes(self, **sections: dict[str, Any]) -> Config:
         """A config with some fields changed, checked anew; what is wrong raises `ConfigError`.

@@ -111,9 +111,10 @@ class Loop:
         waiting = self.schedule.longest_first(job for job in jobs if job.network not in outcomes)[::-1]
         finished: queue.SimpleQueue[Future[Outcome]] = queue.SimpleQueue()
         hand_over = _journaled(kept, finished)
-        # Not all at once: a worker never waits, and a run that is asked to stop has little to call off.
-        running, most = 0, 2 * self.engine.workers + 1
+        running = 0
         while waiting or running:
+            # Not all at once: a worker never waits, and a run that is asked to stop has little to call off.
+            most = 2 * self.engine.workers + 1
             while waiting and running < most and not self.hooks.stop.is_set():
                 self.engine.submit(waiting.pop()).add_done_callback(hand_over)
                 running += 1

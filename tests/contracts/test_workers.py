@@ -1,4 +1,8 @@
-"""What happens to worker processes: killed, stopped, orphaned. Only `processes` has any of its own."""
+"""What happens to worker processes: killed, stopped, orphaned.
+
+Only `processes` and `ray` replace workers and kill those that hang. `mpi` does neither: a rank that dies ends
+the job, and one that hangs holds it up (see `tests/cluster`). `serial` has no workers to lose.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from typing import TypeAlias
 
 import pytest
 
-from epicortex.engines import process
+from epicortex.engines import Engine, create, process
 from epicortex.engines.processes import ProcessEngine
 from epicortex.errors import EngineError
 from epicortex.jobs import Job
@@ -88,6 +92,12 @@ def start(script: Path, tmp_path: Path) -> Iterator[Start]:
             pass
 
 
+def pids(engine: Engine) -> tuple[int, ...]:
+    """The process ids of the engine's workers."""
+    found: tuple[int, ...] = engine.pids  # type: ignore[attr-defined]
+    return found
+
+
 def running_pids(program: subprocess.Popen[str]) -> list[int]:
     assert program.stdout is not None
     fitness, *pids = program.stdout.readline().split()
@@ -95,49 +105,60 @@ def running_pids(program: subprocess.Popen[str]) -> list[int]:
     return list(map(int, pids))
 
 
-def test_workers_killed_at_work_are_replaced_and_their_networks_get_the_same_bits(tmp_path: Path) -> None:
+def test_workers_killed_at_work_are_replaced_and_their_networks_get_the_same_bits(
+    replacing: str, tmp_path: Path
+) -> None:
     config = settings()
     slow = Slow(0.3, tmp_path)
     expected = [setup(config, fitness=slow).trainer().run(job) for job in jobs(6)]
     before = len(list(tmp_path.iterdir()))
-    with ProcessEngine(config) as engine:
-        engine.prepare(setup(config, fitness=slow))
+    with create(replacing, setup(config, fitness=slow), config) as engine:
         futures = [engine.submit(job) for job in jobs(6)]
         assert until(lambda: len(list(tmp_path.iterdir())) >= before + 2)
-        killed = engine.pids
+        killed = pids(engine)
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
         outcomes = [future.result(timeout=120) for future in futures]
-        assert not set(killed) & set(engine.pids)
-        assert all(state_of(pid) is None for pid in killed)
+        assert not set(killed) & set(pids(engine))
+        assert until(lambda: all(state_of(pid) is None for pid in killed))
     assert all(map(same, outcomes, expected))
     repeated = len(list(tmp_path.iterdir())) - before - 6
     assert repeated <= engine.workers
 
 
 def test_a_stopped_worker_is_killed_after_its_silence_and_its_network_gets_the_same_bits(
-    tmp_path: Path,
+    replacing: str,
 ) -> None:
     config = settings(workers=1, hang_limit=4.0)
-    with ProcessEngine(config) as engine:
-        engine.prepare(setup(config))
+    with create(replacing, setup(config), config) as engine:
         first = engine.submit(Job(1, 1, 1, network())).result(timeout=120)
-        (pid,) = engine.pids
+        (pid,) = pids(engine)
         os.kill(pid, signal.SIGSTOP)
         again = engine.submit(Job(1, 1, 1, network())).result(timeout=120)
-        assert state_of(pid) is None
-        assert engine.pids != (pid,)
+        assert until(lambda: state_of(pid) is None)
+        assert pids(engine) != (pid,)
     assert same(first, again)
 
 
+def test_a_worker_that_gives_signs_of_life_may_take_longer_than_the_limit(
+    replacing: str, tmp_path: Path
+) -> None:
+    # a sign of life after each scoring, and both together take longer than the limit
+    config = settings(workers=1, hang_limit=4.0)
+    with create(replacing, setup(config, fitness=Slow(3.0, tmp_path)), config) as engine:
+        outcome = engine.submit(Job(1, 1, 1, network(), newborn=True)).result(timeout=120)
+    assert outcome.failed is None
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_network_that_kills_its_worker_three_times_fails_and_a_third_try_may_succeed(
-    tmp_path: Path,
+    replacing: str, tmp_path: Path
 ) -> None:
     config = settings()
-    with ProcessEngine(config) as engine:
-        engine.prepare(setup(config, fitness=Deadly(tmp_path, times=5)))
+    with create(replacing, setup(config, fitness=Deadly(tmp_path, times=5)), config) as engine:
         fails, *others = [engine.submit(job) for job in (Job(9, 1, 1, marked()), *jobs(4))]
-        assert fails.result(timeout=120).failed == "killed its worker 3 times (signal 9)"
+        how = {"processes": "signal 9", "ray": "its process died"}[replacing]
+        assert fails.result(timeout=120).failed == f"killed its worker 3 times ({how})"
         succeeds = engine.submit(Job(10, 1, 1, marked()))
         assert succeeds.result(timeout=120).failed is None
         assert all(other.result(timeout=120).failed is None for other in others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ def setup(
         seed=1,
         fitness=fitness,
     )
+
+
+def results(futures: list[Future[Outcome]]) -> list[Outcome]:
+    """The outcomes, in the order of the futures."""
+    return [future.result(timeout=120) for future in futures]
 
 
 def same(one: Outcome, other: Outcome) -> bool:

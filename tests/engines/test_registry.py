@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from epicortex.cli import main
 from epicortex.engines import check_engine, create, names
 from epicortex.engines.cores import available_cores
 from epicortex.engines.serial import SerialEngine
@@ -33,7 +34,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"no engine is called 'proceses'; did you mean 'processes'\?"):
         check_engine("proceses")
-    with pytest.raises(ConfigError, match="there are serial, processes"):
+    with pytest.raises(ConfigError, match="there are serial, processes, ray, mpi"):
         create("zzz", None, settings())
 
 
@@ -41,6 +42,39 @@ def test_nothing_of_an_engine_is_imported_before_it_is_asked_for() -> None:
     code = "import sys, epicortex.engines as e; e.names(); print({'torch', 'cloudpickle'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_ray_and_mpi_are_imported_by_their_own_engines_only() -> None:
+    code = """
+import sys
+import epicortex.cli.evolve, epicortex.run
+from epicortex.engines import create, enlisted
+from tests.contracts.world import settings
+for name in ("serial", "processes"):
+    assert not enlisted(name)
+    create(name, None, settings()).close()
+print({"ray", "mpi4py"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(("name", "module"), [("ray", "ray"), ("mpi", "mpi4py")])
+def test_a_missing_extra_gives_the_line_that_installs_it(
+    name: str,
+    module: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    for imported in [known for known in sys.modules if known.startswith(f"epicortex.engines.{name}")]:
+        monkeypatch.delitem(sys.modules, imported)
+    assert main(["evolve", "digits", "--engine", name]) == 2
+    line = f"epicortex: training.engine: {module} is not installed; pip install 'epicortex[{name}]'\n"
+    assert capsys.readouterr().err == line
+    assert not list(tmp_path.rglob("*-1"))
 
 
 @pytest.mark.usefixtures("plugin")

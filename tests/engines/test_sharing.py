@@ -21,7 +21,7 @@ def test_the_file_holds_the_data_set_and_is_gone_afterwards(
         pytest.skip("needs /proc")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     data = small_data()
-    with shared(data, nameless=nameless) as file:
+    with shared(data.write_to, nameless=nameless) as file:
         assert len(list(tmp_path.iterdir())) == (0 if nameless else 1)
         assert file.orphans_remove is not nameless
         opened = DataSet.open(file.path)

@@ -25,7 +25,7 @@ SHORT: Final = {
     "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
     "--max-parameters": ("evolution.max_parameters", "refuse larger networks than this"),
     "--workers": ("training.workers", "how many networks train at the same time (one a core)"),
-    "--engine": ("training.engine", "who trains: serial or processes (processes)"),
+    "--engine": ("training.engine", "who trains: serial, processes, ray or mpi (processes)"),
     "--device": ("training.device", "where networks train: cpu, cuda, cuda:N or mps (cpu)"),
     "--data-dir": ("data.directory", "where the built-in data sets are"),
 }
@@ -70,10 +70,12 @@ def add_common(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evolve, and say where the results are."""
-    from epicortex import plugins, settings
+    from epicortex import engines, plugins, settings
 
     changes, called = settings_given(arguments)
     config = settings.resolve(arguments.preset, changes, called=called)
+    if engines.enlisted(config.training.engine):
+        return 0
     source: str | None = arguments.data or config.data.source
     if source is None:
         raise UsageError("DATA is missing: a built-in name or a path, as in epicortex evolve digits")

@@ -19,7 +19,7 @@ _SHORT: Final = {
     "--minutes": ("evolution.minutes", "stop after this many minutes in all, those spent included"),
     "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
     "--workers": ("training.workers", "how many networks train at the same time"),
-    "--engine": ("training.engine", "who trains: serial or processes"),
+    "--engine": ("training.engine", "who trains: serial, processes, ray or mpi"),
     "--data-dir": ("data.directory", "where the built-in data sets are"),
 }
 
@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Go on, and say where the results are."""
-    from epicortex import plugins, settings
+    from epicortex import engines, plugins, settings
     from epicortex.storage.folder import read_config
 
     changes, _ = settings_given(arguments)
@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         section, _, field = name.partition(".")
         sections.setdefault(section, {})[field] = value
     config = settings.changed(before, sections)
+    if engines.enlisted(config.training.engine):
+        return 0
     extensions = plugins.load(arguments.plugin)
 
     def go(watcher: Watcher, stop: threading.Event) -> Result:

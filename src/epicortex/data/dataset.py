@@ -169,6 +169,11 @@ class DataSet:
             raise DataError(f"{path} is damaged: its content does not match its checksum; delete it")
         return data
 
+    def detached(self) -> DataSet:
+        """The same without its file, to travel by value to where the file is not."""
+        arrays: dict[str, Any] = {name: np.asarray(array) for name, array in self._arrays().items()}
+        return replace(self, path=None, **arrays)
+
     def with_notes(self, *notes: str) -> DataSet:
         """The same data with more to tell."""
         return replace(self, notes=(*self.notes, *notes))
@@ -200,14 +205,19 @@ def tensor(array: np.ndarray) -> torch.Tensor:
     """A torch view of a data set's array, without a copy; it must not be written to."""
     import torch
 
-    view = array.view(np.ndarray)
-    if not view.flags.writeable:
-        try:
-            # Torch warns about read-only memory. Mapped arrays are copy-on-write: nothing can reach the file.
-            view.flags.writeable = True
-        except ValueError:
-            view = view.copy()
-    return torch.from_numpy(view)
+    return torch.from_numpy(np.asarray(_Unlocked(array)))
+
+
+class _Unlocked:
+    """The memory of an array, which it keeps alive, said to be writable: torch warns of any other.
+
+    Mapped files are copy-on-write, and the memory that nodes share is mapped for reading.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        place, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (place, False)}
 
 
 def _reopen(path: Path, digest: str) -> DataSet:

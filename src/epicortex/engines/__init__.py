@@ -17,13 +17,17 @@ from epicortex.engines.base import Engine
 from epicortex.engines.setup import WorkerSetup
 from epicortex.errors import ConfigError, EpiCortexError
 
-__all__ = ["Engine", "WorkerSetup", "check_engine", "create", "names"]
+__all__ = ["Engine", "WorkerSetup", "check_engine", "create", "enlisted", "names"]
 
 ENTRY_POINTS: Final = "epicortex.engines"
 _BUILT_IN: Final = {
     "serial": "epicortex.engines.serial:SerialEngine",
     "processes": "epicortex.engines.processes:ProcessEngine",
+    "ray": "epicortex.engines.ray:RayEngine",
+    "mpi": "epicortex.engines.mpi:MpiEngine",
 }
+#: What engines need that may not be installed; the extra has the engine's name.
+_NEEDS: Final = {"ray": "ray", "mpi": "mpi4py"}
 
 
 def names() -> tuple[str, ...]:
@@ -60,11 +64,29 @@ def create(name: str, setup: WorkerSetup | None, config: Config) -> Engine:
     return engine
 
 
+def enlisted(name: str) -> bool:
+    """Whether this process was a worker, one that the engine does not start itself, and its work is over.
+
+    A program asks this before it does anything else. Where it says False, the program leads.
+    """
+    check_engine(name)
+    enlist: Callable[[], bool] | None = getattr(_factory(name), "enlist", None)
+    return enlist is not None and enlist()
+
+
 def _factory(name: str) -> Callable[[Config], Engine]:
     """An engine is made by a callable that takes the config."""
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
-        factory: Callable[[Config], Engine] = getattr(import_module(module), attribute)
+        try:
+            factory: Callable[[Config], Engine] = getattr(import_module(module), attribute)
+        except (ImportError, RuntimeError) as error:  # the latter where mpi4py finds no MPI library
+            needed = _NEEDS.get(name)
+            if needed is None:
+                raise
+            missing = isinstance(error, ImportError) and error.name == needed
+            reason = f"{needed} is not installed" if missing else " ".join(str(error).split())
+            raise ConfigError(f"training.engine: {reason}; pip install 'epicortex[{name}]'") from error
         return factory
     (point,) = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name][:1]
     try:

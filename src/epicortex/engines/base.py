@@ -23,6 +23,7 @@ class Engine(ABC):
       then, no exception.
     - Whatever happens to a worker (killed, stopped, out of memory) is mended by the engine: the worker is
       replaced and the job tried again. A job that costs three workers comes back as a failed network.
+      (`mpi` cannot do this: a rank that dies ends the whole job, and one that hangs cannot be killed.)
     - Only what makes all work impossible, such as a data file that cannot be opened, breaks an engine: every
       unfinished future then raises `EngineError`, and so does `submit`.
     - A job that has not begun can be cancelled through its future.
@@ -34,6 +35,11 @@ class Engine(ABC):
 
     `submit` and `close` may be called from any thread.
     """
+
+    @classmethod
+    def enlist(cls) -> bool:
+        """Where someone else has started this process as a worker: work until all is done, and say True."""
+        return False
 
     @property
     @abstractmethod

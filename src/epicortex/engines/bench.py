@@ -8,15 +8,17 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import platform
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from epicortex.errors import EpiCortexError
 from epicortex.jobs import Job, Outcome
+from epicortex.versions import versions
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
@@ -67,6 +69,16 @@ def make_ready(content: bytes, data: DataSet | None = None) -> Trainer:
         reason = str(error) if isinstance(error, EpiCortexError) else f"{type(error).__name__}: {error}"
         raise WorkerBroken(" ".join(reason.split())) from error
     return trainer
+
+
+def check_versions(expected: Mapping[str, str]) -> None:
+    """Refuse to work where the bits would come out otherwise than in the main process."""
+    for name, here in versions().items():
+        if here != expected[name]:
+            raise WorkerBroken(
+                f"{platform.node()} has {name} {here} and the main process has {expected[name]}; "
+                "install the same version everywhere"
+            )
 
 
 def perform(

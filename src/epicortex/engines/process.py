@@ -20,6 +20,8 @@ from epicortex.jobs import Outcome
 
 #: How long a worker may take to import torch and map the data, at least; slow disks exist.
 START_LIMIT: Final = 120.0
+#: So many workers in a row that die before they are ready mean that none ever will be.
+MAX_FAILED_STARTS: Final = 3
 _TICK: Final = 0.5
 #: The same search path as the parent's, and nothing from the current folder that the parent does not have.
 _BOOT: Final = (

@@ -17,17 +17,13 @@ from epicortex.engines.base import Engine
 from epicortex.engines.bench import WorkerBroken, with_weights
 from epicortex.engines.channel import encode
 from epicortex.engines.cores import available_cores
-from epicortex.engines.process import WorkerLost, WorkerProcess
+from epicortex.engines.process import MAX_FAILED_STARTS, WorkerLost, WorkerProcess
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.sharing import shared
 from epicortex.engines.tasks import Task, TaskQueue
 from epicortex.errors import EngineError
 from epicortex.jobs import Job, Outcome
 
-#: A network that costs so many workers has failed.
-MAX_DEATHS: Final = 3
-#: So many workers in a row that die before they are ready mean that none ever will be.
-MAX_FAILED_STARTS: Final = 3
 _LOOK_SECONDS: Final = 0.5
 
 
@@ -71,7 +67,7 @@ class ProcessEngine(Engine):
         """
         orphans_remove = []
         if setup.data is not None and setup.data.path is None:
-            file = self._files.enter_context(shared(setup.data))
+            file = self._files.enter_context(shared(setup.data.write_to))
             orphans_remove = [file.path] if file.orphans_remove else []
             setup = setup.at(file.path)
         self._setup = encode((setup.packed(), orphans_remove))
@@ -152,12 +148,7 @@ class ProcessEngine(Engine):
         try:
             outcome = worker.run(encode(job), self._hang_limit)
         except WorkerLost as lost:
-            task.deaths += 1
-            if self._tasks.closed is None and task.deaths == MAX_DEATHS:
-                reason = f"killed its worker {MAX_DEATHS} times ({lost})"
-                task.future.set_result(Outcome(job.network, job.generation, failed=reason))
-            else:
-                self._tasks.put_back(task)
+            self._tasks.worker_died(task, str(lost))
             return False
         except BaseException as error:
             task.future.set_exception(EngineError(f"network {job.network} cannot be trained: {error}"))

@@ -1,4 +1,4 @@
-"""A data set that lives in memory, made readable for workers: a file that is gone when this process is.
+"""A data set that has no file here, made readable for other processes: a file that is gone when this one is.
 
 Data sets that have a file need none of this; workers map that.
 """
@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from epicortex.data import DataSet
+from typing import IO
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """Where this process's children can open a data set."""
+    """Where other processes of this machine can open a data set."""
 
     path: Path
     orphans_remove: bool = False
@@ -27,14 +24,16 @@ class SharedFile:
 
 
 @contextmanager
-def shared(data: DataSet, *, nameless: bool = Path("/proc/self/fd").is_dir()) -> Iterator[SharedFile]:
-    """Write the data set to a temporary file, and remove that at the end.
+def shared(
+    write: Callable[[IO[bytes]], None], *, nameless: bool = Path("/proc/self/fd").is_dir()
+) -> Iterator[SharedFile]:
+    """Write a data set to a temporary file, and remove that at the end.
 
     Where there is /proc the file has no name, so that the system frees it whatever ends this process.
     """
     make = tempfile.TemporaryFile if nameless else tempfile.NamedTemporaryFile
     with make(prefix="epicortex-") as stream:
-        data.write_to(stream)
+        write(stream)
         stream.flush()
         if nameless:
             yield SharedFile(Path(f"/proc/{os.getpid()}/fd/{stream.fileno()}"))

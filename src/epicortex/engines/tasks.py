@@ -6,9 +6,15 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Final
 
 from epicortex.errors import EngineError
 from epicortex.jobs import Job, Outcome
+
+#: A network that costs so many workers has failed.
+MAX_DEATHS: Final = 3
+#: So has one that has lost so many without being at fault: whole nodes went, or the network between them.
+MAX_LOSSES: Final = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +24,7 @@ class Task:
     job: Job
     future: Future[Outcome] = field(default_factory=Future)
     deaths: int = 0
+    losses: int = 0
 
 
 class TaskQueue:
@@ -51,6 +58,22 @@ class TaskQueue:
                 self._changed.notify()
                 return
         task.future.set_exception(EngineError(str(self._closed)))
+
+    def worker_died(self, task: Task, how: str) -> None:
+        """Its worker died over it: the task is tried again, but not for ever."""
+        task.deaths += 1
+        self._again(task, task.deaths < MAX_DEATHS, f"killed its worker {MAX_DEATHS} times ({how})")
+
+    def worker_lost(self, task: Task, how: str) -> None:
+        """Its worker is gone for a reason of its own: the task is tried again, more often."""
+        task.losses += 1
+        self._again(task, task.losses < MAX_LOSSES, f"lost its worker {MAX_LOSSES} times ({how})")
+
+    def _again(self, task: Task, patient: bool, reason: str) -> None:
+        if patient or self._closed is not None:
+            self.put_back(task)
+        else:
+            task.future.set_result(Outcome(task.job.network, task.job.generation, failed=reason))
 
     def take(self, timeout: float | None = None) -> Task | None:
         """The next task, or None after `timeout` seconds, or at once when the queue is closed."""
