@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from epicortex.errors import ConfigError
 from epicortex.genome import ConvLayer, FullLayer, Genome
 from epicortex.jobs import Job
 from epicortex.network import Activations, Network
+from epicortex.network.partition import choose_partition
 from epicortex.phenotype import kernel_mask
 from epicortex.training import FitnessFunction, Stopped, Trainer, check_training, find_fitness
 from epicortex.training.fitness import balanced_accuracy, confusion_matrix
@@ -41,6 +43,10 @@ DATA = small_data()
 def trainer(data: DataSet = DATA, function: FitnessFunction | None = None, **settings: Any) -> Trainer:
     training = TrainingConfig(**{"portion": 0.5, "batch_size": 32, **settings})
     return Trainer(data, training, Activations(), seed=1, fitness=function)
+
+
+def doubled(images: np.ndarray) -> np.ndarray:
+    return images.repeat(2, 2).repeat(2, 3)
 
 
 # What it computes
@@ -72,6 +78,31 @@ def test_training_is_a_plain_loop_over_the_drawn_batches() -> None:
     for ours, theirs in zip(outcome.phenotype.weights, reference.phenotype().weights, strict=True):
         np.testing.assert_allclose(ours.weight, theirs.weight, atol=1e-4)
         np.testing.assert_allclose(ours.bias, theirs.bias, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "mode"), [(((5, 1), (1, 5)) * 5, "added"), (((5, 5), (1, 1)) * 32, "split")]
+)
+def test_computing_as_on_a_graphics_processor_gives_the_same_to_float_tolerance(
+    shapes: tuple[tuple[int, int], ...], mode: str
+) -> None:
+    """The device is the CPU here; the way is the one that cuda and mps take."""
+    large = replace(DATA, x_train=doubled(DATA.x_train), x_test=doubled(DATA.x_test))
+    layers = (ConvLayer(((3, 3),) * 10, (1, 1)), ConvLayer(shapes, (1, 1)))
+    phenotype = draw_phenotype(Genome((1, 16, 16), layers, 3), rng=np.random.default_rng(1))
+    training = TrainingConfig(portion=0.5, optimiser="SGD", optimiser_arguments={"lr": 0.05})
+    assert choose_partition(shapes, 10, (1, 1)).mode == mode
+    ours, theirs = (
+        Trainer(large, training, Activations(), seed=1, accelerated=accelerated).run(Job(1, 1, 1, phenotype))
+        for accelerated in (False, True)
+    )
+    assert ours.phenotype is not None
+    assert theirs.phenotype is not None
+    pairs = list(zip(ours.phenotype.weights, theirs.phenotype.weights, strict=True))
+    for mine, other in pairs:
+        np.testing.assert_allclose(mine.weight, other.weight, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(mine.bias, other.bias, rtol=1e-3, atol=1e-4)
+    assert not np.array_equal(pairs[1][0].weight, pairs[1][1].weight), "both were computed in one way"
 
 
 def test_a_network_learns_the_stripes() -> None:

@@ -93,6 +93,8 @@ class IrregularConv(nn.Module):
         self.weight = nn.Parameter(weight if mask is None else torch.where(mask.bool(), weight, 0.0))
         self.bias = nn.Parameter(bias)
         self.partition = choose_partition(layer.kernels, channels, stride)
+        self.divided = self.partition.mode != "dense"
+        """Whether the partition is followed; an accelerator is better off with one dense convolution."""
         alone = self.partition.mode == "split"
         parts = () if self.partition.mode == "dense" else self.partition.groups
         self.groups = nn.ModuleList(_Group(layer.kernels, group, alone=alone) for group in parts)
@@ -104,7 +106,7 @@ class IrregularConv(nn.Module):
         if len(self.stride) == 2 and x.shape[1] > 1:
             # Weight gradients over few channels take half the time; over one nothing is gained.
             x = x.contiguous(memory_format=torch.channels_last)
-        if x.device.type != "cpu" or self.partition.mode == "dense":
+        if not self.divided:
             weight = self.weight if self.mask is None else self.weight * self.mask
             return _convolved(x, weight, self.bias, self.stride)
         first, *others = self.groups

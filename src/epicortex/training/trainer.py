@@ -25,7 +25,7 @@ from epicortex.data import DataSet
 from epicortex.errors import EpiCortexError
 from epicortex.genome import Genome
 from epicortex.jobs import Job, Outcome
-from epicortex.network import Activations, Network
+from epicortex.network import Activations, IrregularConv, Network
 from epicortex.phenotype import Phenotype
 from epicortex.training.arithmetic import fixed_arithmetic
 from epicortex.training.checks import find_device
@@ -94,11 +94,14 @@ class Trainer:
         seed: int,
         fitness: FitnessFunction | None = None,
         optimiser: OptimiserFactory | None = None,
+        accelerated: bool | None = None,
     ) -> None:
+        """`accelerated`: compute as suits a graphics processor; by default where there is one."""
         self._data = data
         self._training = training
         self._activations = activations
         self._device = find_device(training.device)
+        self._accelerated = self._device.type != "cpu" if accelerated is None else accelerated
         self._fitness = fitness
         self._optimiser = optimiser or find_optimiser(training.optimiser)
         self._elementwise = optimiser is None and training.optimiser in ELEMENTWISE
@@ -170,6 +173,10 @@ class Trainer:
 
     def _build(self, phenotype: Phenotype) -> Network:
         network = Network(phenotype, self._activations).to(self._device)
+        if self._accelerated:
+            for layer in network.layers:
+                if isinstance(layer, IrregularConv):
+                    layer.divided = False
         for parameter in network.parameters():
             # the last bits of a matrix product can hang on where memory begins; torch's own is always aligned
             parameter.data = parameter.data.clone()
@@ -177,8 +184,7 @@ class Trainer:
 
     def _train(self, network: nn.Module, job: Job, pace: _Pace) -> int:
         """Train on the portion drawn for this network and generation; how many samples that was."""
-        whole = self._elementwise and self._device.type == "cpu"
-        parameters = [flattened(network)] if whole else list(network.parameters())
+        parameters = [flattened(network)] if self._elementwise else list(network.parameters())
         optimiser = self._optimiser(parameters, **self._training.optimiser_arguments)
         step = _closure_step if needs_closure(optimiser) else _plain_step
         rng = randomness.generator(job.seed, "training", generation=job.generation, network=job.network)
