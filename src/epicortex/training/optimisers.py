@@ -73,6 +73,7 @@ def without_compiler(optimiser: type[torch.optim.Optimizer]) -> type[torch.optim
             return bare_step(self, closure)
 
     step.__signature__ = inspect.signature(bare_step)  # type: ignore[attr-defined]
+    step.hooked = True  # type: ignore[attr-defined]  # or torch wraps it for profilers: a tenth of a small step
     bare = {name: inspect.unwrap(getattr(optimiser, name)) for name in ("add_param_group", "zero_grad")}
     return type(optimiser.__name__, (optimiser,), {**bare, "step": step})
 
