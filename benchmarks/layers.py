@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import real
-from benchmarks.measure import alternate
+from benchmarks.measure import alternate, row
 from epicortex.genome import ConvLayer
 from epicortex.network import IrregularConv
 from epicortex.training.arithmetic import fixed_arithmetic
@@ -80,8 +80,10 @@ def main() -> None:
             size = "×".join(map(str, shape))
             print(f"{ratio.ratio:.2f}  {size} {str(layer)[:90]}  {ratio}", flush=True)
     *real_ones, wide = ratios
-    print(f"{len(real_ones)} layers: {min(real_ones):.2f} to {max(real_ones):.2f}, ", end="")
-    print(f"median {statistics.median(real_ones):.2f}; the wide mixed layer {wide:.2f}")
+    middle = statistics.median(real_ones)
+    spread = f"{min(real_ones):.2f} to {max(real_ones):.2f}, median {middle:.2f}"
+    row(f"{len(real_ones)} irregular layers of a real run / dense ones", spread)
+    row("64 kernels of mixed shapes over 32 channels of 16×16 / a dense layer", f"{wide:.2f}")
 
 
 if __name__ == "__main__":

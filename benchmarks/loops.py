@@ -15,7 +15,6 @@ Run it with `python -m benchmarks.loops`; `--networks` and `--rounds` make it sh
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,7 +28,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 from benchmarks import real
-from benchmarks.measure import seconds
+from benchmarks.measure import row, seconds
 from benchmarks.workers import MNIST, random_data, running
 from epicortex.data import DataSet
 from epicortex.engines import Engine
@@ -176,13 +175,12 @@ def compare(data: DataSet, count: int, rounds: int) -> None:
     print()
     total = {name: sum(values) for name, values in times.items()}
     for name, value in total.items():
-        print(f"{name:14} {count * rounds / value:6.2f} networks/s")
-    ratios = [a / b for a, b in zip(times["engine"], times["by hand"], strict=True)]
-    print(f"engine against the loop by hand: {total['engine'] / total['by hand']:.3f} times as long", end=" ")
-    print(f"(pieces: {min(ratios):.2f} to {max(ratios):.2f}, median {statistics.median(ratios):.2f})")
-    print(
-        f"networks a second against the paper's layout: {total['as described'] / total['engine']:.2f} times"
-    )
+        row(f"{count} networks of a real run, {name}", f"{count * rounds / value:.2f} networks/s")
+    pairs = zip(times["engine"], times["by hand"], strict=True)
+    ratios = [ours / theirs for ours, theirs in pairs]
+    spread = f"pieces of eight {min(ratios):.2f} to {max(ratios):.2f}"
+    row("engine with one worker / loop by hand", f"{total['engine'] / total['by hand']:.3f} ({spread})")
+    row("networks a second, engine / as described", f"{total['as described'] / total['engine']:.2f}")
 
 
 def main() -> None:

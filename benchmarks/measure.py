@@ -26,6 +26,11 @@ class Ratio:
         )
 
 
+def row(what: str, seen: str) -> None:
+    """Print a figure as a line of the table that `make bench` ends with."""
+    print(f"| {what} | {seen} |", flush=True)
+
+
 def seconds(work: Callable[[], object]) -> float:
     """How long one call takes."""
     start = time.perf_counter()

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.measure import row
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -40,7 +42,8 @@ def main() -> None:
     beside = sum(line["evolve_seconds"] for line in lines)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{arguments.data}, {lines[-1]['networks']} networks, {count} generations of {total / count:.1f} s")
-    print(f"workers wait {beside / count * 1e3:.0f} ms a generation: {beside / total:.2%} of its time")
+    waiting = f"{beside / count * 1e3:.0f} ms, {beside / total:.2%} of it"
+    row(f"workers wait in a generation of {lines[-1]['networks']} networks", waiting)
     print(f"start, end and everything between generations: {wall - total:.1f} s")
     print(f"processor time of all processes: {used.ru_utime + used.ru_stime:.0f} s")
 

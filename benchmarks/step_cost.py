@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 
+from benchmarks.measure import row
 from epicortex.config import Config
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.evolution import Evolution
@@ -83,10 +84,8 @@ def ratio(name: str, *, species: tuple[int, int], speciation: bool = True, round
     pairs = [(cost(large, one) / counts[0], cost(small, many) / counts[1]) for _ in range(rounds)]
     per_network = [statistics.median(side) for side in zip(*pairs, strict=True)]
     quotient = statistics.median(ours / theirs for ours, theirs in pairs)
-    print(
-        f"{name}: {per_network[0] * 1e6:.0f} µs a network at {LARGE:,}, "
-        f"{per_network[1] * 1e6:.0f} µs at {SMALL}: ratio {quotient:.2f}"
-    )
+    seen = f"{per_network[0] * 1e6:.0f} µs / {per_network[1] * 1e6:.0f} µs = {quotient:.2f}"
+    row(f"a generation's own work for each network, {LARGE:,} / {SMALL} networks, {name}", seen)
     return quotient
 
 

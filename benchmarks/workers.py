@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import seconds
+from benchmarks.measure import row, seconds
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling
 from epicortex.engines import Engine, WorkerSetup, create
@@ -101,9 +101,9 @@ def throughput(data: DataSet, count: int, rounds: int) -> None:
     print(f"{count} networks of {parameters:,.0f} parameters on average, {rounds} rounds:")
     print(f"  one worker            {count / middle['one']:8.2f} networks/s")
     print(f"  two workers           {count / middle['two']:8.2f} networks/s")
-    print(f"  two against one       {statistics.median(ratios):8.3f} times (best {max(ratios):.3f})")
-    print(f"  two workers at work   {statistics.median(busy):8.1%} of the time")
-    print(f"  one worker's seconds against a loop without an engine {statistics.median(costs):.3f}")
+    row("networks a second, two workers / one", f"{statistics.median(ratios):.3f} (best {max(ratios):.3f})")
+    row("two workers are at work", f"{statistics.median(busy):.1%} of the time")
+    row("one worker / our own loop without an engine", f"{statistics.median(costs):.3f}")
 
 
 def memory(data: DataSet, count: int) -> None:
@@ -116,8 +116,8 @@ def memory(data: DataSet, count: int) -> None:
         sizes = [_proportional(pid) for pid in engine.pids]
     shape = " × ".join(map(str, data.input_shape))
     print(f"memory with {shape} pictures and two workers, after {count} networks:")
-    print(f"  each worker           {', '.join(f'{size:.0f} MB' for size in sizes)}")
-    print(f"  with this process     {sum(sizes) + _proportional('self'):8.0f} MB")
+    row("memory of each worker", ", ".join(f"{size:.0f} MB" for size in sizes))
+    row("memory with the main process", f"{sum(sizes) + _proportional('self'):.0f} MB")
 
 
 def _proportional(process: int | str) -> float:
