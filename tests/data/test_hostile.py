@@ -347,6 +347,13 @@ def test_a_file_of_another_kind_is_refused(
     assert not Path("executed").exists()
 
 
+@pytest.mark.parametrize("text", [b"S'\\ '", b"V\\ud800", b"V\\ ", b"S'\\400'"])
+def test_strange_escapes_in_a_pickle_are_no_warning(text: bytes, place: Path) -> None:
+    place.write_bytes(b"\x80\x02" + text + b"\n.")
+    with pytest.raises(DataError):
+        _read_pickle(place)
+
+
 def test_a_prepared_file_that_lies_about_itself_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "d.safetensors"
     raw = _cache()

@@ -678,6 +678,9 @@ def test_parquet_equals_the_same_csv(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({**columns, "label": [None, "b"] * 15}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match="empty cells"):
         load(tmp_path / "t.parquet", data_dir=tmp_path)
+    parquet.write_table(arrow.table({**columns, "width": [1e300] * 30}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="too large"):
+        load(tmp_path / "t.parquet", data_dir=tmp_path)
     (tmp_path / "t.parquet").write_bytes(b"PAR1 hello PAR1")
     with pytest.raises(DataError, match="sound Parquet"):
         load(tmp_path / "t.parquet", data_dir=tmp_path)

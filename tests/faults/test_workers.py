@@ -22,13 +22,15 @@ from tests.faults.world import THOROUGH, Command, Nursery, counted, same_bytes
 
 HITS = 3 if THOROUGH else 1
 ENGINE = ("--engine", "processes", "--workers", "2")
-#: Trains so slowly that there is time to do something about it.
+#: Trains so slowly that there is time to do something about it, and notes which process is at work.
 SLOW = """
-import time
+import os, time
 import torch
 
 def slow(parameters, **arguments):
     if sum(parameter.numel() for parameter in parameters) > 100:
+        with open(os.environ["EPICORTEX_COUNT"], "a") as stream:
+            stream.write(f"{os.getpid()}\\n")
         time.sleep(0.3)
     return torch.optim.Adadelta(parameters, **arguments)
 
@@ -58,16 +60,19 @@ def test_a_worker_killed_or_stopped_changes_no_bit(
     limit = ("--training.hang-limit", "6") if number == signal.SIGSTOP else ()
     with counted(f"{name} of workers at work") as tally:
         for case in range((12 if number == signal.SIGKILL else 6) if THOROUGH else 1):
-            run = tmp_path / f"run-{case}"
+            run, worked = tmp_path / f"run-{case}", tmp_path / f"worked-{case}"
+            worked.touch()
             with tally.case(case):
-                command = nursery.start(*slow, *ENGINE, *limit, "--out", run)
+                command = nursery.start(*slow, *ENGINE, *limit, "--out", run, EPICORTEX_COUNT=str(worked))
                 started(command, run)
                 hit: list[int] = []
                 while (
                     len(hit) < (3 if THOROUGH else 1)
                     and nursery.wait(command.pid, draw.uniform(0.2, 1.5)) is None
                 ):
-                    if victims := [pid for pid in command.workers() if pid not in hit]:
+                    # not those that still start: three of them in a row would rightly end the run
+                    at_work = set(map(int, worked.read_text().split())) & set(command.workers())
+                    if victims := sorted(at_work - set(hit)):
                         hit.append(draw.choice(victims))
                         os.kill(hit[-1], number)
                 assert hit

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import pickletools
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -60,10 +61,12 @@ def read_pickle(data: bytes, path: Path) -> Any:
     """The value that the pickle `data` describes; `path` is only named in errors."""
     machine = _Machine(path)
     try:
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
-            if count > _MAX_STEPS:
-                machine.refuse(f"more than {_MAX_STEPS} instructions")
-            machine.step(opcode.name, argument)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of strange escapes in a text
+            for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+                if count > _MAX_STEPS:
+                    machine.refuse(f"more than {_MAX_STEPS} instructions")
+                machine.step(opcode.name, argument)
     except (ValueError, IndexError, OverflowError):
         raise DataError(f"{path} is damaged: it is not a whole pickle") from None
     if len(machine.stack) != 1:

@@ -70,8 +70,9 @@ def from_parquet(path: Path, *, options: DataOptions) -> DataSet:
                 )
             table = file.read()
         x = np.empty((table.num_rows, len(columns)), np.float32)
-        for place, index in enumerate(columns):
-            x[:, place] = table.column(index).to_numpy()
+        with np.errstate(over="ignore"):  # what becomes infinite is refused with all that is not finite
+            for place, index in enumerate(columns):
+                x[:, place] = table.column(index).to_numpy()
         y = _arrow_labels(table.column(label))
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError, KeyError, TypeError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
