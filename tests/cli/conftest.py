@@ -35,7 +35,7 @@ def run_command(args: Sequence[str], folder: Path, **variables: str) -> subproce
         env=os.environ | variables,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1200,
         check=False,
     )
 

@@ -20,6 +20,8 @@ import pytest
 from tests.cli.conftest import SMALL, Here, run_command, words
 
 Finished = tuple[Path, "subprocess.CompletedProcess[str]"]
+#: After how many seconds something hangs; far more than it takes, since machines have other things to do.
+PATIENCE = 600
 
 
 def same_bytes(one: Path, other: Path) -> None:
@@ -36,7 +38,7 @@ def without_clock(run: Path) -> list[dict[str, object]]:
 
 def wait_for(path: Path, lines: int, process: subprocess.Popen[str]) -> None:
     """Until a file has as many lines; the process must be running still."""
-    end = time.monotonic() + 100
+    end = time.monotonic() + PATIENCE
     while not (path.exists() and len(path.read_text().splitlines()) >= lines):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
@@ -119,9 +121,9 @@ def test_a_signal_stops_after_a_checkpoint_and_resume_ends_with_the_same_bytes(
         text=True,
     )
     run = tmp_path / "runs" / "digits-1"
-    wait_for(run / "history.jsonl", 2, process)
+    wait_for(run / "history.jsonl", 1, process)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "stopped; this goes on:  epicortex resume runs/digits-1" in out
     assert err == "epicortex: stopping after a checkpoint; Ctrl-C again ends at once\n"
@@ -145,12 +147,11 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     journal = tmp_path / "run" / "config.toml"
     wait_for(journal, 1, process)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.02)
+    assert process.stderr is not None
+    assert "Ctrl-C again ends at once" in process.stderr.readline()  # two at once would count as one
     process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert time.monotonic() - began < 30
     assert "Traceback" not in err
 
 
@@ -180,7 +181,7 @@ def screen(command: list[str], folder: Path, *, interrupt_when: str) -> tuple[in
         os.execvp(command[0], command)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     written, typed = b"", False
-    end = time.monotonic() + 100
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if select.select([terminal], [], [], 0.1)[0]:
             try:

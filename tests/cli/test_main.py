@@ -235,7 +235,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(60) == 141
+    assert process.wait(600) == 141
     assert process.stderr.read() == ""
     process.stderr.close()
 

@@ -96,7 +96,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def fetch(folder: Path, *addresses: str, remote: Remote = FILE) -> Path:
-    return download(remote, folder, mirrors=addresses, timeout=5)
+    return download(remote, folder, mirrors=addresses, timeout=60)
 
 
 def only_the_file(folder: Path) -> bool:

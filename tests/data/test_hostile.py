@@ -12,6 +12,7 @@ import pickle
 import resource
 import struct
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -206,13 +207,10 @@ def _read_picture(path: Path) -> object:
 
 
 def _cache() -> bytes:
-    path = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path("/tmp")
-    path = path / f"epicortex-hostile-{os.getpid()}"
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data"
         from_arrays({"x_train": X, "y_train": Y}, options=OPTIONS).save(path)
         return path.read_bytes()
-    finally:
-        path.unlink(missing_ok=True)
 
 
 READERS = [

@@ -75,7 +75,7 @@ def test_killed_at_random_moments_a_run_resumes_to_the_same_bytes(
     draw = random.Random(workers)
     name = f"processes, {workers} workers" if workers else "serial"
     with counted(f"kill -9 of the main process at random moments of 6 generations ({name})") as tally:
-        for number in range(40 if THOROUGH else 2):
+        for number in range((10 if workers else 40) if THOROUGH else 2):
             run, count = tmp_path / f"run-{number}", tmp_path / f"count-{number}"
             count.touch()
             moment = draw.uniform(0.02, 0.95)

@@ -19,6 +19,8 @@ from typing import Any, Final
 THOROUGH: Final = bool(os.environ.get("EPICORTEX_THOROUGH"))
 TABLE: Final = "EPICORTEX_FAULTS_TABLE"
 TOKEN: Final = "EPICORTEX_FAULT_CASE"
+#: After how many seconds something hangs; far more than it takes, since machines have other things to do.
+PATIENCE: Final = 1200
 
 #: A run that takes a second and in which everything happens.
 SMALL: Final = (
@@ -133,7 +135,7 @@ class Command:
     token: str
     folder: Path
 
-    def wait(self, seconds: float = 300) -> Ended:
+    def wait(self, seconds: float = PATIENCE) -> Ended:
         """How it ended; not to end is a failure."""
         answer = self.nursery.wait(self.pid, seconds)
         if answer is None:
