@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 
 from epicortex.cli import main
+from tests.contracts.world import PATIENCE
 
 Command: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -35,7 +36,7 @@ def run_command(args: Sequence[str], folder: Path, **variables: str) -> subproce
         env=os.environ | variables,
         capture_output=True,
         text=True,
-        timeout=1200,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SMALL, Here, run_command, words
+from tests.contracts.world import PATIENCE
 
 Finished = tuple[Path, "subprocess.CompletedProcess[str]"]
-#: After how many seconds something hangs; far more than it takes, since machines have other things to do.
-PATIENCE = 600
 
 
 def same_bytes(one: Path, other: Path) -> None:

@@ -14,6 +14,7 @@ from epicortex import cli
 from epicortex.cli import COMMANDS, main
 from epicortex.errors import EngineError, RunError, StorageError
 from tests.cli.conftest import Command, words
+from tests.contracts.world import PATIENCE
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
@@ -235,7 +236,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(600) == 141
+    assert process.wait(PATIENCE) == 141
     assert process.stderr.read() == ""
     process.stderr.close()
 

@@ -16,7 +16,7 @@ import torch
 
 from epicortex.engines import Engine, create
 from epicortex.jobs import Job, Outcome
-from tests.contracts.world import jobs, marked, network, results, same, settings, setup
+from tests.contracts.world import PATIENCE, jobs, marked, network, results, same, settings, setup
 
 CONFIG = settings()
 
@@ -35,14 +35,14 @@ def test_outcomes_are_the_same_bits_as_without_an_engine(engine: Engine, expecte
 
 def test_outcomes_come_back_with_weights_that_nobody_can_write_to(engine: Engine) -> None:
     for job in (Job(1, 1, 1, network()), Job(1, 1, 1, network(), train=False)):
-        outcome = engine.submit(job).result(timeout=60)
+        outcome = engine.submit(job).result(timeout=PATIENCE)
         assert outcome.phenotype is not None
         arrays = [array for weights in outcome.phenotype.weights for array in weights]
         assert not any(array.flags.writeable for array in arrays)
 
 
 def test_a_network_that_is_only_scored_comes_back_as_it_went(engine: Engine) -> None:
-    outcome = engine.submit(Job(1, 1, 1, network(), newborn=True, train=False)).result(timeout=60)
+    outcome = engine.submit(Job(1, 1, 1, network(), newborn=True, train=False)).result(timeout=PATIENCE)
     assert outcome.phenotype is not None
     assert outcome.phenotype.same_bits(network())
     assert outcome.fitness == outcome.fitness_before

@@ -24,6 +24,7 @@ from epicortex.errors import EngineError
 from epicortex.jobs import Job
 from tests.contracts.fitness import Deadly, Slow
 from tests.contracts.world import (
+    PATIENCE,
     children,
     jobs,
     marked,
@@ -118,7 +119,7 @@ def test_workers_killed_at_work_are_replaced_and_their_networks_get_the_same_bit
         killed = pids(engine)
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        outcomes = [future.result(timeout=120) for future in futures]
+        outcomes = [future.result(timeout=PATIENCE) for future in futures]
         assert not set(killed) & set(pids(engine))
         assert until(lambda: all(state_of(pid) is None for pid in killed))
     assert all(map(same, outcomes, expected))
@@ -131,10 +132,10 @@ def test_a_stopped_worker_is_killed_after_its_silence_and_its_network_gets_the_s
 ) -> None:
     config = settings(workers=1, hang_limit=4.0)
     with create(replacing, setup(config), config) as engine:
-        first = engine.submit(Job(1, 1, 1, network())).result(timeout=120)
+        first = engine.submit(Job(1, 1, 1, network())).result(timeout=PATIENCE)
         (pid,) = pids(engine)
         os.kill(pid, signal.SIGSTOP)
-        again = engine.submit(Job(1, 1, 1, network())).result(timeout=120)
+        again = engine.submit(Job(1, 1, 1, network())).result(timeout=PATIENCE)
         assert until(lambda: state_of(pid) is None)
         assert pids(engine) != (pid,)
     assert same(first, again)
@@ -144,9 +145,9 @@ def test_a_worker_that_gives_signs_of_life_may_take_longer_than_the_limit(
     replacing: str, tmp_path: Path
 ) -> None:
     # a sign of life after each scoring, and both together take longer than the limit
-    config = settings(workers=1, hang_limit=4.0)
-    with create(replacing, setup(config, fitness=Slow(3.0, tmp_path)), config) as engine:
-        outcome = engine.submit(Job(1, 1, 1, network(), newborn=True)).result(timeout=120)
+    config = settings(workers=1, hang_limit=9.0)
+    with create(replacing, setup(config, fitness=Slow(5.0, tmp_path)), config) as engine:
+        outcome = engine.submit(Job(1, 1, 1, network(), newborn=True)).result(timeout=PATIENCE)
     assert outcome.failed is None
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -158,10 +159,10 @@ def test_a_network_that_kills_its_worker_three_times_fails_and_a_third_try_may_s
     with create(replacing, setup(config, fitness=Deadly(tmp_path, times=5)), config) as engine:
         fails, *others = [engine.submit(job) for job in (Job(9, 1, 1, marked()), *jobs(4))]
         how = {"processes": "signal 9", "ray": "its process died"}[replacing]
-        assert fails.result(timeout=120).failed == f"killed its worker 3 times ({how})"
+        assert fails.result(timeout=PATIENCE).failed == f"killed its worker 3 times ({how})"
         succeeds = engine.submit(Job(10, 1, 1, marked()))
-        assert succeeds.result(timeout=120).failed is None
-        assert all(other.result(timeout=120).failed is None for other in others)
+        assert succeeds.result(timeout=PATIENCE).failed is None
+        assert all(other.result(timeout=PATIENCE).failed is None for other in others)
     assert len(list(tmp_path.iterdir())) == 5
 
 
@@ -169,11 +170,11 @@ def test_an_idle_worker_that_dies_is_reaped_and_replaced() -> None:
     config, before = settings(workers=1), children()
     with ProcessEngine(config) as engine:
         engine.prepare(setup(config))
-        engine.submit(jobs(1)[0]).result(timeout=120)
+        engine.submit(jobs(1)[0]).result(timeout=PATIENCE)
         (pid,) = engine.pids
         os.kill(pid, signal.SIGKILL)
         assert until(lambda: state_of(pid) is None and len(engine.pids) == 1)
-        assert engine.submit(jobs(1)[0]).result(timeout=120).failed is None
+        assert engine.submit(jobs(1)[0]).result(timeout=PATIENCE).failed is None
     assert children() <= before
 
 
@@ -189,7 +190,7 @@ def test_a_time_in_which_the_program_itself_was_stopped_does_not_count_as_silenc
     time.sleep(11)
     for pid in (program.pid, *pids):
         os.kill(pid, signal.SIGCONT)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=PATIENCE)
     assert set(map(int, out.split("[")[0].split())) == set(pids)
     assert out.count("0.25") == 4, err
 
@@ -201,7 +202,7 @@ def test_workers_that_cannot_start_break_the_engine_with_a_reason(monkeypatch: p
         future = engine.submit(jobs(1)[0])
         engine.prepare(setup(config))
         with pytest.raises(EngineError, match=r"3 workers in a row died while starting \(exit code 7\)"):
-            future.result(timeout=60)
+            future.result(timeout=PATIENCE)
     assert children() <= before
 
 
@@ -209,7 +210,7 @@ def test_scripts_need_no_guard_and_what_their_functions_print_stays_out_of_the_o
     start: Start,
 ) -> None:
     program = start("[f.result() for f in futures]; engine.close()", 0)
-    out, err = program.communicate(timeout=120)
+    out, err = program.communicate(timeout=PATIENCE)
     assert program.returncode == 0, err
     assert out.startswith("0.25")
     assert "scoring" not in out
@@ -226,7 +227,7 @@ def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, t
     os.kill(pids[0], signal.SIGSTOP)
     program.kill()
     program.communicate()
-    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in pids), 10)
+    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in pids))
     assert list((tmp_path / "tmp").iterdir()) == []
     assert set(Path("/dev/shm").iterdir()) <= shared
 
@@ -234,12 +235,10 @@ def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, t
 def test_workers_go_when_the_program_ends_without_closing(start: Start, tmp_path: Path) -> None:
     program = start("raise SystemExit(3)", 1)
     pids = running_pids(program)
-    began = time.monotonic()
-    _, err = program.communicate(timeout=60)
+    _, err = program.communicate(timeout=PATIENCE)
     assert program.returncode == 3
-    assert time.monotonic() - began < 5
     assert "Traceback" not in err
-    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in pids), 10)
+    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in pids))
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -253,7 +252,7 @@ def test_signals_for_the_program_do_not_disturb_its_workers(start: Start) -> Non
     for pid in pids:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(pid, number)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=PATIENCE)
     assert set(map(int, out.split("[")[0].split())) == set(pids)
     assert out.count("0.25") == 4, err
     assert "Traceback" not in err
@@ -264,8 +263,8 @@ def test_a_worker_that_finds_other_data_in_the_file_refuses_to_work(tmp_path: Pa
     data = small_data().save(tmp_path / "data")
     with ProcessEngine(config) as engine:
         engine.prepare(setup(config, data=data))
-        assert engine.submit(jobs(1)[0]).result(timeout=120).failed is None
+        assert engine.submit(jobs(1)[0]).result(timeout=PATIENCE).failed is None
         small_data(seed=2).save(tmp_path / "data")
         os.kill(engine.pids[0], signal.SIGKILL)
         with pytest.raises(EngineError, match="was replaced by other data"):
-            engine.submit(jobs(1)[0]).result(timeout=120)
+            engine.submit(jobs(1)[0]).result(timeout=PATIENCE)

@@ -23,6 +23,8 @@ from epicortex.variation import draw_phenotype
 
 CLASSES = 3
 SHAPE = (1, 8, 8)
+#: After how many seconds something hangs; far more than it takes, since machines have other things to do.
+PATIENCE = 1200.0
 
 
 def small_data(samples: int = 600, *, seed: int = 1) -> DataSet:
@@ -82,7 +84,7 @@ def setup(
 
 def results(futures: list[Future[Outcome]]) -> list[Outcome]:
     """The outcomes, in the order of the futures."""
-    return [future.result(timeout=120) for future in futures]
+    return [future.result(timeout=PATIENCE) for future in futures]
 
 
 def same(one: Outcome, other: Outcome) -> bool:
@@ -97,7 +99,7 @@ def same(one: Outcome, other: Outcome) -> bool:
     )
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
     """Wait until something holds; False if it never does."""
     deadline = time.monotonic() + seconds
     while not condition():

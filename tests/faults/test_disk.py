@@ -17,7 +17,7 @@ from epicortex.storage import checkpoint
 from epicortex.storage.folder import read_config
 from tests.contracts.world import until
 from tests.faults.conftest import Reference
-from tests.faults.world import PATIENCE, THOROUGH, Nursery, counted, same_bytes
+from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
 
 KILO = 1024
 
@@ -132,7 +132,7 @@ def test_a_folder_that_becomes_read_only_ends_the_run_in_one_line(
     run = tmp_path / "run"
     with counted("run folder made read-only during the run") as tally, tally.case("once"):
         command = nursery.start(*slowly(reference, tmp_path), "--out", run)
-        assert until((run / "history.jsonl").exists, PATIENCE), command.err
+        assert until((run / "history.jsonl").exists), command.err
         command.kill(signal.SIGSTOP)  # a file that it opens for writing meanwhile would be in the way
         with read_only(run):
             command.kill(signal.SIGCONT)
@@ -167,7 +167,7 @@ def test_a_folder_that_is_removed_or_moved_ends_the_run_in_one_line(
             run, elsewhere = tmp_path / what, tmp_path / f"{what}-elsewhere"
             with tally.case(what):
                 command = nursery.start(*words, "--out", run)
-                assert until((run / "history.jsonl").exists, PATIENCE), command.err
+                assert until((run / "history.jsonl").exists), command.err
                 run.rename(elsewhere)
                 if what == "removed":
                     shutil.rmtree(elsewhere)

@@ -18,7 +18,7 @@ from epicortex.phenotype import weight_shape
 from epicortex.storage import read_run
 from tests.contracts.world import until
 from tests.faults.conftest import Reference
-from tests.faults.world import PATIENCE, THOROUGH, Command, Nursery, counted, same_bytes
+from tests.faults.world import THOROUGH, Command, Nursery, counted, same_bytes
 
 HITS = 3 if THOROUGH else 1
 ENGINE = ("--engine", "processes", "--workers", "2")
@@ -49,7 +49,7 @@ def slow(reference: Reference, tmp_path: Path) -> tuple[str, ...]:
 def started(command: Command, run: Path) -> None:
     """Wait until both workers are there and the run has its files."""
     log = run / "history.jsonl"
-    assert until(lambda: len(command.workers()) == 2 and log.exists(), PATIENCE), command.err
+    assert until(lambda: len(command.workers()) == 2 and log.exists()), command.err
 
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGKILL, "kill -9"), (signal.SIGSTOP, "SIGSTOP")])
@@ -136,7 +136,7 @@ def end_by(*numbers: int) -> End:
         for number in numbers:
             command.kill(number)
             if number != signal.SIGKILL:  # two at once would count as one
-                assert until(lambda: "stopping after a checkpoint" in command.err, PATIENCE), command.err
+                assert until(lambda: "stopping after a checkpoint" in command.err), command.err
         if signal.SIGKILL in numbers:
             return -signal.SIGKILL
         return 130 if len(numbers) > 1 else 128 + numbers[0]
@@ -145,7 +145,7 @@ def end_by(*numbers: int) -> End:
 
 
 def gone(command: Command) -> bool:
-    return until(lambda: not command.workers(), PATIENCE)
+    return until(lambda: not command.workers())
 
 
 ENDINGS: dict[str, End] = {
@@ -222,7 +222,7 @@ def test_sigterm_ends_a_long_training_within_seconds_and_what_was_finished_is_ke
         command = nursery.start(
             *words, *ENGINE, "--out", tmp_path / "run", EPICORTEX_COUNT=str(count), EPICORTEX_ENDLESS="1"
         )
-        assert until(lambda: count.stat().st_size >= 9, PATIENCE), command.err
+        assert until(lambda: count.stat().st_size >= 9), command.err
         time.sleep(2)
         command.kill(signal.SIGTERM)
         ended = command.wait()
@@ -241,7 +241,7 @@ def test_a_second_process_on_one_folder_is_refused_and_a_crash_leaves_no_lock(
     run = tmp_path / "run"
     with counted("two processes on one run folder") as tally:
         command = nursery.start(*slow, "--out", run)
-        assert until((run / "history.jsonl").exists, PATIENCE)
+        assert until((run / "history.jsonl").exists)
         for words in (("resume", run, "--plugin", reference.plugin), (*slow, "--out", run)):
             with tally.case(words[0]):
                 ended = nursery.run(*words)

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tests.contracts.world import PATIENCE
+
 #: Set for the long version, by `python -m tests.faults`.
 THOROUGH: Final = bool(os.environ.get("EPICORTEX_THOROUGH"))
 TABLE: Final = "EPICORTEX_FAULTS_TABLE"
 TOKEN: Final = "EPICORTEX_FAULT_CASE"
-#: After how many seconds something hangs; far more than it takes, since machines have other things to do.
-PATIENCE: Final = 1200
 
 #: A run that takes a second and in which everything happens.
 SMALL: Final = (
