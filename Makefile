@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help install demo test check lint types format bench docs faults clean
+.PHONY: help install demo test check lint types format bench docs faults cluster-test clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -23,7 +23,7 @@ test: install ## Run the linters, the type checker and the tests (under ten minu
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -m "not slow and not realdata"
+	$(BIN)/pytest -n 2 -m "not slow and not realdata and not cluster"
 
 lint: install ## Check style
 	$(BIN)/ruff check .
@@ -41,6 +41,10 @@ docs: install ## Build the documentation site into docs/_build/html
 
 faults: install ## Kill, truncate, fill and flood for real; prints a table (about half an hour)
 	$(BIN)/python -m tests.faults
+
+cluster-test: install ## Install Ray and MPI, and test the engines over all four (under ten minutes)
+	$(BIN)/python -m pip install --quiet --editable '.[ray,mpi]'
+	$(BIN)/pytest -m "not slow" tests/contracts tests/engines tests/cluster
 
 bench: install ## Measure what docs/performance.md states
 	$(BIN)/python -m benchmarks
