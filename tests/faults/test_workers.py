@@ -20,7 +20,8 @@ from tests.contracts.world import until
 from tests.faults.conftest import Reference
 from tests.faults.world import THOROUGH, Command, Nursery, counted, same_bytes
 
-HITS = 3 if THOROUGH else 1
+#: A third could be the third for one network, which would rightly fail.
+HITS = 2 if THOROUGH else 1
 ENGINE = ("--engine", "processes", "--workers", "2")
 #: Trains so slowly that there is time to do something about it, and notes which process is at work.
 SLOW = """
@@ -66,10 +67,7 @@ def test_a_worker_killed_or_stopped_changes_no_bit(
                 command = nursery.start(*slow, *ENGINE, *limit, "--out", run, EPICORTEX_COUNT=str(worked))
                 started(command, run)
                 hit: list[int] = []
-                while (
-                    len(hit) < (3 if THOROUGH else 1)
-                    and nursery.wait(command.pid, draw.uniform(0.2, 1.5)) is None
-                ):
+                while len(hit) < HITS and nursery.wait(command.pid, draw.uniform(0.2, 1.5)) is None:
                     # not those that still start: three of them in a row would rightly end the run
                     at_work = set(map(int, worked.read_text().split())) & set(command.workers())
                     if victims := sorted(at_work - set(hit)):
@@ -164,7 +162,8 @@ def abandoned(segments: set[Path]) -> set[Path]:
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
             used += (entry / "maps").read_text()
-    return {path for path in segments if path.is_file() and str(path) not in used}
+    ours = ("epicortex", "torch_", "psm_", "pym-", "sem.", "tmp")  # as we, torch and Python would call them
+    return {path for path in segments if path.name.startswith(ours) and str(path) not in used}
 
 
 def test_whatever_ends_a_run_no_process_and_no_file_is_left_behind_and_it_resumes(
