@@ -79,6 +79,17 @@ def test_progress_is_over_all_runs_and_the_results_are_named(here: Here, tmp_pat
     assert "Complete: 2 runs, all finished." in again
 
 
+def test_tables_can_be_written_without_running_anything(here: Here, tmp_path: Path) -> None:
+    options = ("digits", "--runs", "1", *SMALL, "--generations", "2")
+    here("reproduce", *options, "--speciation", "on", "--quiet")
+    written = tmp_path / "reproduction" / "table.csv"
+    written.unlink()
+    said = here("reproduce", *options, "--tables")
+    assert "Incomplete: 1 run finished, 1 not begun." in said
+    assert len(written.read_text().splitlines()) == 1 + 2 * 3
+    assert not (tmp_path / "reproduction" / "digits" / "speciation-off").exists()
+
+
 def test_the_runs_are_ordinary_runs(here: Here, tmp_path: Path) -> None:
     here("reproduce", "digits", "--runs", "1", "--speciation", "on", *SMALL, "--generations", "1", "--quiet")
     run = "reproduction/digits/speciation-on/seed-1"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
+
+from epicortex.engines.bench import ENVIRONMENT
 
 
 def right(logits: Tensor, labels: Tensor) -> float:
@@ -27,6 +32,41 @@ class Slow:
         (self.folder / f"{time.monotonic_ns()}-{os.getpid()}").touch()
         time.sleep(self.seconds)
         return right(logits, labels)
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Writes down under what conditions it runs, into a file for each process."""
+
+    folder: Path
+
+    def __call__(self, logits: Tensor, labels: Tensor) -> float:
+        conditions = {
+            "threads": torch.get_num_threads(),
+            "denormals flushed": float(torch.tensor([1e-39]) * 1.0) == 0.0,
+            "precision": torch.get_float32_matmul_precision(),
+            "environment": {name: os.environ.get(name) for name in ENVIRONMENT},
+            "large blocks come from the heap": not _own_mapping(16 * 2**20),
+        }
+        (self.folder / str(os.getpid())).write_text(json.dumps(conditions))
+        return right(logits, labels)
+
+
+def _own_mapping(size: int) -> bool:
+    """Whether glibc takes a block of this size from the system, to give it back when it is freed."""
+
+    class Mallinfo(ctypes.Structure):
+        _fields_ = [(f"field{number}", ctypes.c_size_t) for number in range(10)]
+
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = Mallinfo
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    before = libc.mallinfo2().field3
+    block = libc.malloc(size)
+    mapped = libc.mallinfo2().field3 > before
+    libc.free(block)
+    return bool(mapped)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import threading
 import time
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from epicortex.engines import create
+from epicortex.engines.bench import ENVIRONMENT
 from epicortex.errors import EngineError
 from epicortex.jobs import Job, Outcome
-from tests.contracts.fitness import Slow
+from tests.contracts.fitness import Noting, Slow
 from tests.contracts.world import children, jobs, network, results, same, settings, setup
 
 
@@ -111,3 +113,18 @@ def test_a_setup_that_cannot_work_breaks_the_engine_with_its_reason(name: str, t
             future.result(timeout=120)
         with pytest.raises(EngineError, match="gone"):
             running.submit(jobs(1)[0])
+
+
+def test_workers_train_under_the_same_conditions_everywhere(name: str, tmp_path: Path) -> None:
+    config = settings()
+    with create(name, setup(config, fitness=Noting(tmp_path)), config) as running:
+        results([running.submit(job) for job in jobs(6)])
+    noted = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
+    assert noted
+    for conditions in noted:
+        assert conditions["threads"] == 1
+        assert conditions["denormals flushed"]
+        assert conditions["precision"] == "highest"
+        if name != "serial":  # which works in the program's own process
+            assert conditions["environment"] == ENVIRONMENT
+            assert conditions["large blocks come from the heap"]

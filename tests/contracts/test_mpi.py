@@ -21,7 +21,7 @@ def ranks(count: int, *arguments: object, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
         env={**os.environ, "EPICORTEX_TEST_RANKS": "1", **environment},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -50,6 +50,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("reproduction"), help="where it goes")
     parser.add_argument("--preset", metavar="NAME|FILE.toml", default="paper", help="the settings (paper)")
     parser.add_argument("--dry-run", action="store_true", help="print the runs and about how long they take")
+    parser.add_argument(
+        "--tables", action="store_true", help="write the results of what is there; run nothing"
+    )
     add_short(parser, {option: SHORT[option] for option in _SHORT})
     parser.add_argument("--quiet", action="store_true", help="print the results only")
     add_settings(parser)
@@ -57,7 +60,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, and write the tables."""
+    from epicortex import engines
+
     plan = planned(arguments)
+    if arguments.tables:
+        _report(plan, arguments.out)
+        return 0
+    if engines.enlisted(plan.config.training.engine):
+        return 0
     _check_data(plan)
     if arguments.dry_run:
         return _dry_run(plan, arguments.out)

@@ -23,6 +23,7 @@ from epicortex.engines import mpi_ranks
 from epicortex.engines.base import Engine
 from epicortex.engines.bench import WorkerBroken, with_weights
 from epicortex.engines.mpi_ranks import Order
+from epicortex.engines.returns import Returns
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.sharing import shared
 from epicortex.engines.tasks import Task, TaskQueue
@@ -54,6 +55,7 @@ class MpiEngine(Engine):
         self._chunk = config.mpi.chunk
         self._hang_limit = config.training.hang_limit
         self._tasks = TaskQueue()
+        self._returns = Returns("epicortex-mpi-outcomes")
         self._left = ExitStack()
         self._left.callback(_free.release)
         self._executor: Any = None
@@ -104,6 +106,7 @@ class MpiEngine(Engine):
             self._wait_for_ranks()
             executor.shutdown()
             MPI.Request.waitall(told)
+        self._returns.close()
         self._left.close()
 
     def _mapped(self, setup: WorkerSetup) -> DataSet:
@@ -141,8 +144,7 @@ class MpiEngine(Engine):
             self._tasks.close(EngineError(str(error)), cancel=False)
         self._feed()
         if error is None:
-            for task, outcome in zip(batch, answer.result(), strict=True):
-                task.future.set_result(with_weights(outcome, task.job))
+            self._returns.put(partial(_give_back, batch, answer.result()))
         else:
             for task in batch:
                 self._tasks.worker_died(task, f"{type(error).__name__}: {error}")
@@ -157,3 +159,8 @@ class MpiEngine(Engine):
             )
             sys.stderr.flush()
             self._world.everyone.Abort(1)
+
+
+def _give_back(batch: list[Task], outcomes: list[Outcome]) -> None:
+    for task, outcome in zip(batch, outcomes, strict=True):
+        task.future.set_result(with_weights(outcome, task.job))

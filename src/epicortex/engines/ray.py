@@ -30,6 +30,7 @@ from epicortex.engines.bench import ENVIRONMENT, with_weights
 from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, START_LIMIT
 from epicortex.engines.ray_worker import RayWorker
+from epicortex.engines.returns import Returns
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.tasks import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
@@ -64,6 +65,7 @@ class RayEngine(Engine):
         self._hang_limit = config.training.hang_limit
         self._address = config.ray.address or os.environ.get("RAY_ADDRESS") or None
         self._tasks = TaskQueue()
+        self._returns = Returns("epicortex-ray-outcomes")
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._package: tuple[Any, ...] | None = None
         self._workers: set[_Worker] = set()
@@ -104,6 +106,7 @@ class RayEngine(Engine):
         self._end(EngineError("the engine was closed"), cancel=True)
         if self._thread is not threading.current_thread():
             self._thread.join()
+        self._returns.close()
         atexit.unregister(self.close)
 
     def _end(self, reason: EngineError, *, cancel: bool = False) -> None:
@@ -258,9 +261,8 @@ class RayEngine(Engine):
             return
         worker.task = None
         self._idle.append(worker)
+        self._returns.put(partial(_give_back, task, answer.result()))
         self._hand_out()
-        outcome: Outcome = pickle.loads(answer.result())
-        task.future.set_result(with_weights(outcome, task.job))
 
     def _lose(self, worker: _Worker, how: str, *, at_fault: bool) -> None:
         """A worker is gone or has to go; another takes its place."""
@@ -275,6 +277,15 @@ class RayEngine(Engine):
     def _when_done(self, reference: Any, then: Callable[[Future[Any]], None]) -> None:
         """Have `then` called with the finished future, in our own thread: Ray's must not wait."""
         reference.future().add_done_callback(lambda future: self._events.put(partial(then, future)))
+
+
+def _give_back(task: Task, content: bytes) -> None:
+    try:
+        outcome: Outcome = pickle.loads(content)
+    except Exception as error:
+        task.future.set_exception(EngineError(f"network {task.job.network} came back damaged: {error}"))
+    else:
+        task.future.set_result(with_weights(outcome, task.job))
 
 
 def _went_with_its_node(error: BaseException) -> bool:

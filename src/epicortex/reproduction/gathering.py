@@ -62,9 +62,14 @@ class Gathered:
     command: str
     """A command that gives the same figures."""
     figures: Figures | None
-    """None of a run that does not count."""
+    """What it came to so far; None before its first generation is complete, or where it cannot be read."""
     why_not: str = ""
-    """Why it does not count."""
+    """Why it does not count; empty where it does."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is finished, with the settings of the experiment."""
+        return not self.why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class Results:
     @property
     def complete(self) -> bool:
         """Whether every run of the plan is finished and counts."""
-        return not self.due and not any(one.why_not for one in self.runs)
+        return not self.due and all(one.counts for one in self.runs)
 
 
 _ORDER: Final = ("mnist", "svhn", "fashion-mnist", "cifar10")
@@ -108,7 +113,7 @@ def gather(plan: Plan, out: Path) -> Results:
     runs = tuple(_gathered(plan, run, out) for run in begun)
     counted: dict[Experiment, list[Figures]] = {}
     for one in runs:
-        if one.figures is not None:
+        if one.counts and one.figures is not None:
             counted.setdefault(one.run.experiment, []).append(one.figures)
     due = tuple(run for run in plan.planned() if run not in begun)
     return Results(plan, runs, due, {name: tuple(figures) for name, figures in counted.items()})
@@ -149,16 +154,17 @@ def repeating(config: Config, folder: Path) -> str:
 def _gathered(plan: Plan, run: PlannedRun, out: Path) -> Gathered:
     try:
         record = read_run(out / run.folder)
-        again = repeating(record.config, run.folder)
-        why_not = _why_not(record, expected(plan, run, out), run)
-        if why_not:
-            return Gathered(run, len(record.history), again, None, why_not)
-        own = figures(record)
-        if run.experiment.control == "champion":
-            own = replace(own, lineage=of_lineage(read_run(out / run.original.folder)))
-        return Gathered(run, len(record.history), again, own)
+        own = figures(record) if record.history else None
     except EpiCortexError as error:
         return Gathered(run, 0, "", None, f"it cannot be read: {error}")
+    try:
+        why_not = _why_not(record, expected(plan, run, out), run)
+    except EpiCortexError as error:
+        # Of a control: its original is another run than it should be.
+        why_not = str(error)
+    if own is not None and not why_not and run.experiment.control == "champion":
+        own = replace(own, lineage=of_lineage(read_run(out / run.original.folder)))
+    return Gathered(run, len(record.history), repeating(record.config, run.folder), own, why_not)
 
 
 def _why_not(record: RunRecord, config: Config | None, run: PlannedRun) -> str:

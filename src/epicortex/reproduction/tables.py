@@ -205,7 +205,7 @@ def cases(claim: Claim) -> Table:
 
 def repeating(results: Results, experiment: Experiment) -> str:
     """The command that gives a row of the table again: all its runs, and for a control their originals."""
-    seeds = [one.run.seed for one in results.runs if one.run.experiment == experiment and one.figures]
+    seeds = [one.run.seed for one in results.runs if one.run.experiment == experiment and one.counts]
     words = [
         "epicortex",
         "reproduce",

@@ -22,7 +22,7 @@ DEVIATIONS: Final = "Deviations are standard deviations with n − 1; a single r
 
 def standing(results: Results) -> Iterator[str]:
     """How complete the experiment is, and how it compares with the paper's."""
-    counting = sum(one.figures is not None for one in results.runs)
+    counting = sum(one.counts for one in results.runs)
     wanting = len(results.runs) - counting
     if results.complete:
         yield f"Complete: {plural(counting, 'run')}, all finished."

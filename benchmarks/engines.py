@@ -1,0 +1,137 @@
+"""What the engines of clusters cost: training against `processes`, and the main process's time for a network.
+
+`python -m benchmarks.engines` starts an MPI job of three ranks in which all engines have two workers each and
+take turns. The 64 networks are trained on MNIST where EPICORTEX_DATA has it, else on noise of its size. Then
+10,000 jobs that do nothing go through each engine, and the processor time of the main process is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import seconds
+from benchmarks.workers import MNIST, networks, random_data, setup, train
+from epicortex.config import Config, TrainingConfig
+from epicortex.data import DataSet, Scaling, load
+from epicortex.engines import Engine, WorkerSetup, create, enlisted
+from epicortex.errors import DataError
+from epicortex.genome import Genome
+from epicortex.jobs import Job, Outcome
+from epicortex.network import Activations
+from epicortex.schedule import Schedule
+from epicortex.variation import draw_phenotype
+
+WORKERS = 2
+#: How much longer than with `processes` the same networks may take.
+ALLOWED = {"ray": 1.10, "mpi": 1.05}
+ALLOWED_DISPATCH = 2e-3
+
+
+def overhead(names: Sequence[str], data: DataSet, count: int, rounds: int) -> bool:
+    """The seconds of each engine for the same networks, in turns."""
+    grown = networks(data.input_shape, count)
+    jobs = Schedule().longest_first([Job(number, 1, 1, one) for number, one in enumerate(grown)])
+    config = Config(training=TrainingConfig(workers=WORKERS))
+    with contextlib.ExitStack() as stack:
+        engines = {name: stack.enter_context(create(name, setup(data), config)) for name in names}
+        for engine in engines.values():
+            train(engine, jobs[-2 * WORKERS :])
+        times: dict[str, list[float]] = {name: [] for name in names}
+        for turn in range(rounds):
+            for name in (names, names[::-1])[turn % 2]:
+                times[name].append(seconds(lambda engine=engines[name]: train(engine, jobs)))
+    print(f"{count} networks of {data.name}, {WORKERS} workers, {rounds} rounds:")
+    good = True
+    for name in names:
+        ratios = [ours / theirs for ours, theirs in zip(times[name], times["processes"], strict=True)]
+        ratio = statistics.median(ratios)
+        good = good and ratio <= ALLOWED.get(name, 1.0)
+        print(
+            f"  {name:10s} {statistics.median(times[name]):7.1f} s, {ratio:.3f} of processes "
+            f"(from {min(ratios):.3f} to {max(ratios):.3f})"
+        )
+    return good
+
+
+def dispatch(names: Sequence[str], count: int) -> bool:
+    """The main process's own time for a job that does nothing."""
+    tiny = DataSet(
+        "two samples",
+        np.zeros((2, 1, 4, 4), np.uint8),
+        np.arange(2),
+        np.zeros((2, 1, 4, 4), np.uint8),
+        np.arange(2),
+        ("a", "b"),
+        Scaling(255.0, (0.5,), (0.5,)),
+    )
+    phenotype = draw_phenotype(Genome((1, 4, 4), (), 2), rng=np.random.default_rng(1))
+    config = Config(training=TrainingConfig(workers=WORKERS))
+    ready = WorkerSetup(data=tiny, training=config.training, activations=Activations(), seed=1)
+    jobs = [Job(number, 1, 1, phenotype, train=False) for number in range(count)]
+    good = True
+    print(f"{count:,} empty jobs, {WORKERS} workers:")
+    for name in names:
+        with create(name, ready, config) as engine:
+            run(engine, jobs[: 10 * WORKERS])
+            began, used = time.perf_counter(), time.process_time()
+            run(engine, jobs)
+            used, took = time.process_time() - used, time.perf_counter() - began
+        good = good and used / count <= ALLOWED_DISPATCH
+        print(
+            f"  {name:10s} {used / count * 1e3:.3f} ms of the main process a job, {count / took:,.0f} jobs/s"
+        )
+    return good
+
+
+def run(engine: Engine, jobs: Sequence[Job]) -> None:
+    """As a run does it: a few more jobs are with the engine than it has workers."""
+    waiting, running = list(reversed(jobs)), set[Future[Outcome]]()
+    while waiting or running:
+        while waiting and len(running) <= 2 * engine.workers:
+            running.add(engine.submit(waiting.pop()))
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            assert future.result().failed is None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--networks", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--in-ranks", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    names = ["processes"] + [
+        name for name, module in (("ray", "ray"), ("mpi", "mpi4py")) if importlib.util.find_spec(module)
+    ]
+    if "mpi" in names and not options.in_ranks:
+        mpiexec = Path(sys.executable).with_name("mpiexec")
+        ranks = [str(mpiexec) if mpiexec.exists() else "mpiexec", "-n", str(WORKERS + 1)]
+        command = [*ranks, sys.executable, "-m", "benchmarks.engines", "--in-ranks", *sys.argv[1:]]
+        sys.exit(subprocess.run(command, check=False).returncode)
+    if "mpi" in names and enlisted("mpi"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            data = load("mnist")
+        except DataError:
+            data = random_data(*MNIST, Path(folder) / "mnist")
+        good = [overhead(names, data, options.networks, options.rounds), dispatch(names, options.jobs)]
+    if not all(good):
+        sys.exit("an engine costs more than it may")
+
+
+if __name__ == "__main__":
+    main()
