@@ -39,7 +39,7 @@ format: install ## Bring the code into its style
 docs: install ## Build the documentation site into docs/_build/html
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
-faults: install ## Kill, truncate, fill and flood for real; prints a table (about half an hour)
+faults: install ## Kill, truncate, fill and flood for real; prints a table (an hour or more)
 	$(BIN)/python -m tests.faults
 
 cluster-test: install ## Install Ray and MPI, and test the engines over all four (under ten minutes)
