@@ -8,7 +8,6 @@ after copying, pickling and loading.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -36,7 +35,7 @@ class _Group(nn.Module):
 
     def __init__(self, kernels: Sequence[Shape], group: Group, *, alone: bool) -> None:
         super().__init__()
-        self.extent = group.extent
+        self.extent, self.padding = group.extent, _half(group.extent)
         mask = cropped(torch.from_numpy(kernel_mask(kernels)), group.extent).to(torch.float32)
         rows = torch.tensor(group.kernels)
         if alone:
@@ -52,7 +51,7 @@ class _Group(nn.Module):
         if self.rows is not None:
             weight = weight.index_select(0, self.rows)
             bias = None if bias is None else bias.index_select(0, self.rows)
-        return _convolved(x, cropped(weight, self.extent) * self.mask, bias, stride)
+        return _convolved(x, cropped(weight, self.extent) * self.mask, bias, stride, self.padding)
 
 
 class IrregularConv(nn.Module):
@@ -87,6 +86,7 @@ class IrregularConv(nn.Module):
         self.kernels = layer.kernels
         self.stride = stride
         self.padding = _half(layer.extent)
+        self._wide = channels > 1 and len(stride) == 2
         uniform = len(set(layer.kernels)) == 1
         mask = None if uniform else torch.from_numpy(kernel_mask(layer.kernels)).to(weight.dtype)
         self.register_buffer("mask", mask, persistent=False)
@@ -103,12 +103,13 @@ class IrregularConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolve a batch [samples, channels, *spatial]."""
-        if len(self.stride) == 2 and x.shape[1] > 1:
+        if self._wide:
             # Weight gradients over few channels take half the time; over one nothing is gained.
             x = x.contiguous(memory_format=torch.channels_last)
         if not self.divided:
-            weight = self.weight if self.mask is None else self.weight * self.mask
-            return _convolved(x, weight, self.bias, self.stride)
+            weight, mask = self.weight, self.mask
+            weight = weight if mask is None else weight * mask
+            return _convolved(x, weight, self.bias, self.stride, self.padding)
         first, *others = self.groups
         if self.partition.mode == "split":
             maps = [group(x, self.weight, self.bias, self.stride) for group in self.groups]
@@ -147,14 +148,13 @@ def cropped(weight: Tensor, extent: Shape) -> Tensor:
     return weight[(slice(None), slice(None), *middle)]
 
 
-def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape) -> Tensor:
-    extent = weight.shape[2:]
-    if math.prod(extent) == 1:
+def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Shape) -> Tensor:
+    if not any(padding):
         # Kernels of size 1 look at every stride-th position. Said so to torch, since over channels_last
         # oneDNN writes out of bounds for a strided 1×1 convolution (torch 2.13).
         every = (slice(None, None, step) for step in stride)
         x, stride = x[(slice(None), slice(None), *every)], (1,) * len(stride)
-    return _CONVOLUTIONS[len(stride)](x, weight, bias, stride, _half(extent))
+    return _CONVOLUTIONS[len(stride)](x, weight, bias, stride, padding)
 
 
 def _half(extent: Sequence[int]) -> Shape:
