@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.cli.wording import clean
+from epicortex.wording import clean
 
 if TYPE_CHECKING:
     from epicortex.reproduction.comparing import Comparison

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.cli.wording import clean, plural
+from epicortex.wording import clean, plural
 
 
 def add_arguments(parser: Parser) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.cli.wording import clean, percent
 from epicortex.errors import DataError
+from epicortex.wording import clean, percent
 
 if TYPE_CHECKING:
     from epicortex.champion import Classifier

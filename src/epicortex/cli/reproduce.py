@@ -13,7 +13,7 @@ from epicortex.cli import watching
 from epicortex.cli.display import Watch
 from epicortex.cli.evolve import SHORT
 from epicortex.cli.parsing import Parser, UsageError, add_settings, add_short, settings_given, unknown
-from epicortex.cli.wording import clean, count, duration, percent, plural
+from epicortex.wording import clean, count, duration, percent, plural
 
 if TYPE_CHECKING:
     from epicortex.cli.watching import Stopper

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser
-from epicortex.cli.wording import NOTHING, clean, count, duration, percent, plural
+from epicortex.wording import NOTHING, clean, count, duration, percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.cli.wording import clean, duration, percent, plural
+from epicortex.wording import clean, duration, percent, plural
 
 if TYPE_CHECKING:
     from epicortex.config import Config

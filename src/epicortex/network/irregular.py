@@ -107,8 +107,8 @@ class IrregularConv(nn.Module):
             # Weight gradients over few channels take half the time; over one nothing is gained.
             x = x.contiguous(memory_format=torch.channels_last)
         if not self.divided:
-            weight, mask = self.weight, self.mask
-            weight = weight if mask is None else weight * mask
+            mask = self.mask
+            weight = self.weight if mask is None else self.weight * mask
             return _convolved(x, weight, self.bias, self.stride, self.padding)
         first, *others = self.groups
         if self.partition.mode == "split":

@@ -14,7 +14,8 @@ from epicortex.phenotype import Phenotype
 from epicortex.report import pictures
 from epicortex.report.choices import kernel_words
 from epicortex.report.pictures import Picture
-from epicortex.report.words import count, plural, times
+from epicortex.report.words import times
+from epicortex.wording import count, plural
 
 MOST_LAYERS: Final = 20
 MOST_KERNELS: Final = 64

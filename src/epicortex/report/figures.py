@@ -21,7 +21,8 @@ from epicortex.report.choices import (
     species_colour,
 )
 from epicortex.report.gathering import Gathered, Point
-from epicortex.report.words import Measure, label, plural, times
+from epicortex.report.words import Measure, label, times
+from epicortex.wording import plural
 
 Figure: TypeAlias = dict[str, Any]
 History: TypeAlias = Sequence[Mapping[str, Any]]

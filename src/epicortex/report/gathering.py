@@ -16,8 +16,8 @@ import numpy as np
 from epicortex.ecosystem.state import Event
 from epicortex.errors import GenomeError, StorageError
 from epicortex.genome import Genome, Shape
-from epicortex.report.words import one_line
 from epicortex.storage import NetworkLine
+from epicortex.wording import one_line
 
 #: Every network of 100 generations of 111 is a dot; of larger runs an even choice.
 MOST_POINTS: Final = 12_000

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from epicortex.errors import DataError, EpiCortexError
 from epicortex.report import pictures
 from epicortex.report.pictures import Picture
-from epicortex.report.words import one_line
+from epicortex.wording import one_line
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet

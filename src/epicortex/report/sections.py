@@ -12,8 +12,9 @@ from epicortex.report import anatomy, choices, reproduction, story, tables, tree
 from epicortex.report.gathering import kernel_counts
 from epicortex.report.mistakes import Tested
 from epicortex.report.story import Material
-from epicortex.report.words import NOTHING, Measure, count, duration, listed, one_line, plural, share, times
+from epicortex.report.words import Measure, share, times
 from epicortex.storage import Champion
+from epicortex.wording import NOTHING, count, duration, listed, one_line, plural
 
 NAMES: Final = {
     "summary": "What happened",

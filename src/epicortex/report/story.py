@@ -13,8 +13,9 @@ from epicortex.genome import Genome, Shape
 from epicortex.lineage import Ancestor
 from epicortex.report.gathering import Gathered, kernel_counts
 from epicortex.report.mistakes import Tested
-from epicortex.report.words import Measure, count, duration, listed, one_line, plural, share, times
+from epicortex.report.words import Measure, share, times
 from epicortex.storage import Champion, RunRecord
+from epicortex.wording import count, duration, listed, one_line, plural
 
 _LAST: Final = 10
 

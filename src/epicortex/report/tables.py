@@ -10,7 +10,8 @@ from epicortex.report import choices, tree
 from epicortex.report.gathering import Mean
 from epicortex.report.mistakes import Tested
 from epicortex.report.story import Material
-from epicortex.report.words import NOTHING, count, one_line, share, times
+from epicortex.report.words import share, times
+from epicortex.wording import NOTHING, count, one_line
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ from epicortex.ecosystem.state import Event
 from epicortex.lineage import Ancestor
 from epicortex.report.choices import largest_species, species_colour
 from epicortex.report.gathering import Gathered
-from epicortex.report.words import Measure, count, listed, one_line
+from epicortex.report.words import Measure
+from epicortex.wording import count, listed, one_line
 
 MOST_ROWS: Final = 60
 _ROW: Final = 24

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from epicortex.report.words import Measure, count, plural, share
+from epicortex.report.words import Measure, share
 from epicortex.reproduction.gathering import Figures, Results, values
 from epicortex.reproduction.plan import Experiment
 from epicortex.reproduction.published import DATA
 from epicortex.reproduction.statistics import Difference, cannot_tell, difference, trend
+from epicortex.wording import count, plural
 
 Verdict: TypeAlias = Literal["holds", "holds so far", "holds in part", "does not hold", "open"]
 

@@ -16,7 +16,7 @@ from epicortex.fields import shown, value_of
 from epicortex.report.figures import Figure, axis
 from epicortex.report.rendering import page
 from epicortex.report.tables import Table
-from epicortex.report.words import NOTHING, Measure, count, one_line, plural
+from epicortex.report.words import Measure
 from epicortex.reproduction import svg
 from epicortex.reproduction.execution import differences, is_finished
 from epicortex.reproduction.gathering import Figures, figures
@@ -31,6 +31,7 @@ from epicortex.reproduction.statistics import (
     least_p,
 )
 from epicortex.storage import RunRecord, atomic, read_run
+from epicortex.wording import NOTHING, count, one_line, plural
 
 _ACCURACY: Final = Measure.of("accuracy")
 #: With so few runs an interval from drawing them anew is too narrow.

@@ -16,7 +16,7 @@ from typing import Any, Final
 from epicortex.config import Config
 from epicortex.report.reproduction import options
 from epicortex.report.tables import Table
-from epicortex.report.words import NOTHING, Measure, count, duration, plural, share
+from epicortex.report.words import Measure, share
 from epicortex.reproduction.claims import Claim
 from epicortex.reproduction.controls import CONTROLS
 from epicortex.reproduction.execution import portable
@@ -32,6 +32,7 @@ from epicortex.reproduction.published import (
 )
 from epicortex.reproduction.published import Measure as PaperMeasure
 from epicortex.reproduction.statistics import Difference, Summary, cannot_tell, difference, summary
+from epicortex.wording import NOTHING, count, duration, plural
 
 #: What stands in a column with the heading fitness.
 SHORT: Final[dict[PaperMeasure, str]] = {

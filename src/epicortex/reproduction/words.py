@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from epicortex.report.words import plural
 from epicortex.reproduction.gathering import Results
 from epicortex.reproduction.published import GENERATIONS, INITIAL_NETWORKS, MAX_NETWORKS, RUNS
 from epicortex.reproduction.tables import is_paper_size, size_words
+from epicortex.wording import plural
 
 BUDGET: Final = (
     "The cost of a run is counted in trainings: one network trained in one generation on its portion of the "

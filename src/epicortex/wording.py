@@ -1,0 +1,84 @@
+"""Figures and texts as people read them; what a file says stays one printable line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+NOTHING: Final = "–"
+_LONGEST: Final = 80
+
+
+def percent(fraction: float | None) -> str:
+    """A fitness for people.
+
+    >>> percent(0.97834), percent(None)
+    ('97.83 %', '–')
+    """
+    return NOTHING if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """A time, no more precise than of use.
+
+    >>> [duration(seconds) for seconds in (0.42, 8, 83, 1234, 90_061)]
+    ['0.42 s', '8.0 s', '1 min 23 s', '21 min', '25 h 1 min']
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    if seconds < 1:
+        return f"{seconds:.2g} s"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    if seconds < 600:
+        return f"{round(seconds) // 60} min {round(seconds) % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(number: float | None) -> str:
+    """A count with separators.
+
+    >>> count(21034.6)
+    '21,035'
+    """
+    return NOTHING if number is None else f"{round(number):,}"
+
+
+def plural(number: int, word: str, words: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "network"), plural(3000, "network"), plural(2, "species", "species")
+    ('1 network', '3,000 networks', '2 species')
+    """
+    return f"{number:,} {word if number == 1 else words or word + 's'}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words with commas and an "and".
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def clean(text: str) -> str:
+    """One line without control characters: what a file or a file name says must not steer a terminal.
+
+    >>> clean("a\\nb \\x1b[31mred")
+    'a b ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def one_line(text: str, longest: int = _LONGEST) -> str:
+    """A text from a file for a page: clean, and cut where it is too long.
+
+    >>> one_line("abcdef\\n", 4)
+    'abc…'
+    """
+    line = clean(text)
+    return line if len(line) <= longest else line[: longest - 1] + "…"
