@@ -7,7 +7,8 @@ noise: what is measured does not depend on what they show.
   for each network beforehand), images as float tensors in memory, one thread, the foreach optimiser, large
   scoring batches under `inference_mode`, the allocator settings of our workers.
 - "as described" in the paper: kernels are separate parameters, padded and stacked before every forward pass;
-  a `DataLoader` for each epoch makes every sample from its bytes, as torchvision's transforms do.
+  a `DataLoader` for each epoch makes every sample from its bytes, in the steps that torchvision's `ToTensor`
+  and `Normalize` take.
 
 Run it with `python -m benchmarks.loops`; `--networks` and `--rounds` make it shorter or longer.
 """
@@ -110,8 +111,22 @@ class Pictures(Dataset[tuple[Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         picture = Image.fromarray(self.images[index, 0].numpy())
-        x = torch.from_numpy(np.array(picture, copy=True)).view(28, 28, 1).permute(2, 0, 1).contiguous()
-        return x.to(torch.float32).div(255).sub_(0.5).div_(0.5), int(self.labels[index])
+        return normalised(to_tensor(picture), [0.5], [0.5]), int(self.labels[index])
+
+
+def to_tensor(picture: Image.Image) -> Tensor:
+    """A picture as floats from 0 to 1, channels first."""
+    values = torch.from_numpy(np.array(picture, np.uint8, copy=True))
+    channels = len(picture.getbands())
+    return values.view(picture.height, picture.width, channels).permute(2, 0, 1).contiguous().float().div(255)
+
+
+def normalised(image: Tensor, mean: list[float], std: list[float]) -> Tensor:
+    """A new image with each channel's mean and deviation taken out, both given as lists and checked."""
+    means, deviations = (torch.as_tensor(values, dtype=image.dtype) for values in (mean, std))
+    if bool((deviations == 0).any()):
+        raise ValueError("a deviation of 0")
+    return image.clone().sub_(means.view(-1, 1, 1)).div_(deviations.view(-1, 1, 1))
 
 
 def as_described(model: nn.Module, train: Pictures, test: Pictures) -> None:
