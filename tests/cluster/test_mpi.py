@@ -7,15 +7,14 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cluster.world import EVOLVE, descendants, run, start
+from tests.cluster.world import EVOLVE, run, start
 from tests.contracts.cluster import mpiexec, needs_mpi
-from tests.contracts.world import state_of, until
+from tests.contracts.world import PATIENCE, descendants, state_of, until
 from tests.faults.world import same_bytes
 
 pytestmark = needs_mpi
@@ -28,7 +27,7 @@ def ranks_of(program: subprocess.Popen[str], count: int) -> list[int]:
         numbers = {pid: _rank(pid) for pid in descendants(program.pid)}
         return {rank: pid for pid, rank in numbers.items() if rank is not None}
 
-    assert until(lambda: len(found()) == count, 60)
+    assert until(lambda: len(found()) == count)
     return [pid for _, pid in sorted(found().items())]
 
 
@@ -46,7 +45,7 @@ def _rank(pid: int) -> int | None:
 def at_work(folder: Path, program: subprocess.Popen[str]) -> bool:
     """Whether a run has begun to train."""
     journals = folder / "checkpoints"
-    return until(lambda: any(journals.glob("*.journal")) or program.poll() is not None, 120)
+    return until(lambda: any(journals.glob("*.journal")) or program.poll() is not None)
 
 
 def lines_of(err: str) -> list[str]:
@@ -79,9 +78,9 @@ def test_a_dead_rank_ends_the_job_and_resume_goes_on(
     assert at_work(folder, program)
     ranks = ranks_of(program, 3)
     os.kill(ranks[rank], signal.SIGKILL)
-    program.communicate(timeout=60)
+    program.communicate(timeout=PATIENCE)
     assert program.returncode != 0
-    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in ranks), 30)
+    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in ranks))
     # the engine is in the run's own config
     code, _, err = run("resume", folder, "--quiet", before=mpiexec(3))
     assert code == 0, err
@@ -94,7 +93,7 @@ def test_a_signal_to_rank_0_stops_the_job_cleanly(undisturbed: dict[str, Any], t
     assert at_work(folder, program)
     for pid in ranks_of(program, 3):
         os.kill(pid, signal.SIGTERM)  # as Slurm does, to all ranks
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=PATIENCE)
     assert program.returncode == 128 + signal.SIGTERM, err
     assert out.count("epicortex resume") == 1
     code, _, err = run("resume", folder, "--quiet", "--engine", "processes")
@@ -153,7 +152,9 @@ def test_a_script_evolves_in_rank_0_with_functions_of_its_own(tmp_path: Path) ->
         """,
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "2 generations\n2 generations\n"
     assert "scoring" in done.stderr
@@ -170,7 +171,7 @@ def test_a_rank_that_hangs_cannot_be_killed_but_ends_with_the_job(tmp_path: Path
 
         def hang(logits, labels):
             Path({str(tmp_path / "hangs")!r}).touch()
-            time.sleep(600)
+            time.sleep(100_000)
 
         config = settings(hang_limit=1)
         engine = create("mpi", setup(config, fitness=hang), config)
@@ -180,10 +181,10 @@ def test_a_rank_that_hangs_cannot_be_killed_but_ends_with_the_job(tmp_path: Path
         engine.close()
         """,
     )
-    began = time.monotonic()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment
+    )
     assert done.returncode != 0
-    assert time.monotonic() - began < 110
     assert len(lines_of(done.stderr)) == 1
     assert "a rank has not answered" in done.stderr

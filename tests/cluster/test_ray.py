@@ -18,10 +18,20 @@ import epicortex
 from epicortex.config import Config
 from epicortex.engines import create
 from epicortex.errors import EngineError
-from tests.cluster.world import EVOLVE, descendants, run, start
+from tests.cluster.world import EVOLVE, run, start
 from tests.contracts import cluster
 from tests.contracts.fitness import right
-from tests.contracts.world import jobs, settings, setup, small_data, state_of, until
+from tests.contracts.world import (
+    PATIENCE,
+    descendants,
+    jobs,
+    results,
+    settings,
+    setup,
+    small_data,
+    state_of,
+    until,
+)
 from tests.faults.world import same_bytes
 
 pytestmark = cluster.needs_ray
@@ -73,8 +83,8 @@ def small_run(**training: Any) -> Config:
 def test_workers_are_spread_over_nodes_and_all_of_them_work(nodes: cluster.Nodes, tmp_path: Path) -> None:
     config = settings(workers=2)
     with create("ray", setup(config, fitness=Placed(tmp_path)), config) as engine:
-        assert all(engine.submit(job).result(timeout=120).failed is None for job in jobs(2))
-        outcomes = [future.result(timeout=120) for future in [engine.submit(job) for job in jobs(8)]]
+        assert all(engine.submit(job).result(timeout=PATIENCE).failed is None for job in jobs(2))
+        outcomes = [future.result(timeout=PATIENCE) for future in [engine.submit(job) for job in jobs(8)]]
     assert all(outcome.failed is None for outcome in outcomes)
     assert node_ids(tmp_path) == {node.node_id for node in nodes.working}
 
@@ -85,14 +95,14 @@ def test_the_data_is_in_memory_once_a_node(nodes: cluster.Nodes, tmp_path: Path)
     large = small_data(1_500_000)
     with create("ray", setup(config, data=large, fitness=Placed(tmp_path)), config) as engine:
         for future in [engine.submit(job) for job in jobs(8)]:
-            assert future.result(timeout=240).failed is None
+            assert future.result(timeout=PATIENCE).failed is None
         own = {pid: _private(pid) for pid in engine.pids}  # type: ignore[attr-defined]
     size = large.x_train.nbytes + large.x_test.nbytes
     assert size > 90e6
     assert len(node_ids(tmp_path)) == 2
     with create("ray", setup(config), config) as engine:
         for future in [engine.submit(job) for job in jobs(8)]:
-            assert future.result(timeout=240).failed is None
+            assert future.result(timeout=PATIENCE).failed is None
         bare = [_private(pid) for pid in engine.pids]  # type: ignore[attr-defined]
     assert max(own.values()) - min(bare) < size / 2
 
@@ -138,26 +148,22 @@ def _kill_at_work(nodes: cluster.Nodes, node: Any, folder: Path) -> None:
 def test_workers_follow_the_nodes_that_join_and_leave(nodes: cluster.Nodes, tmp_path: Path) -> None:
     config = with_ray(settings(workers=None), num_cpus=4)
     with create("ray", setup(config, fitness=Placed(tmp_path)), config) as engine:
-        assert engine.workers == 2
+        assert until(lambda: engine.workers == 2)  # a node killed before may not be known to be
         new = nodes.add()
         assert until(lambda: engine.workers == 3)
         assert until(lambda: len(engine.pids) == 3)  # type: ignore[attr-defined]
-        assert all(
-            future.result(timeout=120).failed is None for future in [engine.submit(job) for job in jobs(6)]
-        )
+        assert all(outcome.failed is None for outcome in results([engine.submit(job) for job in jobs(6)]))
         assert new.node_id in node_ids(tmp_path)
         nodes.kill(new)
         assert until(lambda: engine.workers == 2)
-        assert all(
-            future.result(timeout=120).failed is None for future in [engine.submit(job) for job in jobs(6)]
-        )
+        assert all(outcome.failed is None for outcome in results([engine.submit(job) for job in jobs(6)]))
 
 
 def test_a_network_gets_the_resources_it_asks_for(nodes: cluster.Nodes) -> None:
     assert len(nodes.working) == 2
     config = with_ray(settings(workers=None), num_cpus=0.5)
     with create("ray", None, config) as engine:
-        assert engine.workers == 16
+        assert until(lambda: engine.workers == 16)
 
 
 def test_a_cluster_without_room_for_any_network_is_refused_with_a_reason(
@@ -167,7 +173,7 @@ def test_a_cluster_without_room_for_any_network_is_refused_with_a_reason(
     config = with_ray(settings(workers=1, hang_limit=3.0), num_cpus=64)
     refused = pytest.raises(EngineError, match="no node of the Ray cluster has 64 CPUs and 0 GPUs")
     with create("ray", setup(config), config) as engine, refused:
-        engine.submit(jobs(1)[0]).result(timeout=60)
+        engine.submit(jobs(1)[0]).result(timeout=PATIENCE)
 
 
 def test_other_versions_on_a_node_are_refused(nodes: cluster.Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +183,7 @@ def test_other_versions_on_a_node_are_refused(nodes: cluster.Nodes, monkeypatch:
         create("ray", setup(config), config) as engine,
         pytest.raises(EngineError, match=r"has torch .* and the main process has 1\.0; install the same"),
     ):
-        engine.submit(jobs(1)[0]).result(timeout=120)
+        engine.submit(jobs(1)[0]).result(timeout=PATIENCE)
 
 
 def _versions() -> dict[str, str]:
@@ -215,14 +221,14 @@ def test_a_ray_of_its_own_gives_the_same_bytes_and_is_gone_afterwards(
         below.update(descendants(program.pid))
         return program.poll() is not None
 
-    assert until(ended, 240)
+    assert until(ended)
     out, err = program.communicate()
     assert program.returncode == 0, err
     assert err == ""
     assert out.startswith("champion")
     assert same_bytes(tmp_path / "run") == undisturbed
     assert len(below) > 3
-    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below), 10)
+    assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below))
     assert list((tmp_path / "t").iterdir()) == []
 
 
@@ -234,13 +240,13 @@ def test_a_run_on_ray_stops_cleanly_or_dies_at_once_and_is_resumed(
     for number, code in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
         program = start(*words)
         journal = tmp_path / "run" / "checkpoints"
-        assert until(lambda: any(journal.glob("*.journal")) or program.poll() is not None, 120)  # noqa: B023
+        assert until(lambda: any(journal.glob("*.journal")) or program.poll() is not None)  # noqa: B023
         below = descendants(program.pid)
         os.kill(program.pid, number)
-        out, err = program.communicate(timeout=60)
+        out, err = program.communicate(timeout=PATIENCE)
         assert program.returncode == code, err
         assert ("epicortex resume" in out) is (number == signal.SIGTERM)
-        assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below), 30)  # noqa: B023
+        assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below))  # noqa: B023
         words = ["resume", tmp_path / "run", "--quiet"]
     assert run(*words, "--engine", "processes")[0] == 0
     assert same_bytes(tmp_path / "run") == undisturbed

@@ -16,6 +16,7 @@ import pytest
 from tests.cluster.test_mpi import at_work, ranks_of
 from tests.cluster.world import COMMAND, GENERATIONS
 from tests.contracts.cluster import mpiexec, needs_mpi
+from tests.contracts.world import PATIENCE
 from tests.docs.blocks import blocks
 from tests.faults.world import SMALL, same_bytes
 
@@ -94,11 +95,11 @@ def test_a_job_at_its_time_limit_is_requeued_and_goes_on(
     assert at_work(run, job)
     for pid in ranks_of(job, 3):
         os.kill(pid, signal.SIGTERM)
-    _, err = job.communicate(timeout=300)
+    _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 143, err
     assert (tmp_path / "scontrol").read_text() == "requeue 4711\n"
     job = submit()
-    _, err = job.communicate(timeout=600)
+    _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err
     assert (tmp_path / "scontrol").read_text() == "requeue 4711\n"
     assert same_bytes(run) == undisturbed

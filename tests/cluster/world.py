@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+from tests.contracts.world import PATIENCE
 from tests.faults.world import SMALL
 
 #: Long enough to be interrupted.
@@ -32,17 +32,7 @@ def run(*words: object, before: list[str] | None = None, **environment: str) -> 
     """The command from beginning to end: its exit code, what it printed, what it complained about."""
     program = start(*words, before=before, **environment)
     try:
-        out, err = program.communicate(timeout=600)
+        out, err = program.communicate(timeout=PATIENCE)
     finally:
         program.kill()
     return program.returncode, out, err
-
-
-def descendants(pid: int) -> set[int]:
-    """All processes below one, zombies aside."""
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        mine = {int(child) for task in tasks for child in (task / "children").read_text().split()}
-    except OSError:
-        return set()
-    return mine.union(*map(descendants, mine))

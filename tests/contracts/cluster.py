@@ -7,14 +7,14 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contracts.world import state_of, until
+from tests.contracts.world import descendants, state_of, until
 
 
 def needs(module: str) -> list[pytest.MarkDecorator]:
@@ -53,9 +53,10 @@ class Nodes:
     def kill(self, node: Any) -> None:
         """Kill every process of a node at once, as a power cut would."""
         victims = [each.process.pid for group in node.all_processes.values() for each in group]
-        victims += [pid for parent in victims for pid in _children(parent)]
+        victims += [pid for parent in victims for pid in descendants(parent)]
         for pid in victims:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for group in node.all_processes.values():
             for each in group:
                 each.process.wait()
@@ -81,12 +82,3 @@ def started(nodes: int) -> Iterator[Nodes]:
         os.environ.pop("RAY_ADDRESS", None)
         os.environ.update(before)
         found.cluster.shutdown()
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        mine = [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-    return mine + [grandchild for child in mine for grandchild in _children(child)]

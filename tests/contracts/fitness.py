@@ -1,4 +1,4 @@
-"""Fitness functions that misbehave in a worker, each told by what the network puts out."""
+"""Functions of a user's own that a worker calls: slow ones, deadly ones, ones that take notes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from epicortex.engines.bench import ENVIRONMENT
+from epicortex.training.optimisers import find_optimiser
 
 
 def right(logits: Tensor, labels: Tensor) -> float:
@@ -32,6 +34,40 @@ class Slow:
         (self.folder / f"{time.monotonic_ns()}-{os.getpid()}").touch()
         time.sleep(self.seconds)
         return right(logits, labels)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The first call passes; all others wait for a file called `go`. Each leaves a file when it begins."""
+
+    folder: Path
+
+    def __call__(self, logits: Tensor, labels: Tensor) -> float:
+        (self.folder / f"{time.monotonic_ns()}-{os.getpid()}").touch()
+        while len(list(self.folder.iterdir())) > 1 and not (self.folder / "go").exists():
+            time.sleep(0.02)
+        return right(logits, labels)
+
+
+@dataclass(frozen=True)
+class Plodding:
+    """Makes optimisers that rest after every step, and add a byte to a file for it."""
+
+    steps: Path
+    seconds: float = 0.05
+
+    def __call__(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        optimiser = find_optimiser("SGD")(parameters, lr=0.01)
+        step = optimiser.step
+
+        def resting() -> None:
+            step()
+            with self.steps.open("ab", 0) as stream:
+                stream.write(b"x")
+            time.sleep(self.seconds)
+
+        optimiser.step = resting  # type: ignore[method-assign,assignment]
+        return optimiser
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,19 @@ import pytest
 from epicortex.engines import create
 from epicortex.engines.bench import ENVIRONMENT
 from epicortex.errors import EngineError
-from epicortex.jobs import Job, Outcome
-from tests.contracts.fitness import Noting, Slow
-from tests.contracts.world import children, jobs, network, results, same, settings, setup
+from epicortex.jobs import Outcome
+from tests.contracts.fitness import Held, Noting, Plodding, Slow
+from tests.contracts.world import (
+    PATIENCE,
+    children,
+    jobs,
+    results,
+    same,
+    settings,
+    setup,
+    shared_memory,
+    until,
+)
 
 
 def test_any_number_of_workers_gives_the_same_bits(name: str, expected: list[Outcome]) -> None:
@@ -33,41 +43,58 @@ def test_jobs_begin_in_order_results_come_one_by_one_and_pending_ones_can_be_can
 ) -> None:
     config = settings(workers=1)
     finished: list[int] = []
-    with create(name, setup(config, fitness=Slow(0.2, tmp_path)), config) as running:
+    with create(name, setup(config, fitness=Held(tmp_path)), config) as running:
         futures = [running.submit(job) for job in jobs(6)]
         for future in futures:
             future.add_done_callback(
                 lambda done: finished.append(0 if done.cancelled() else done.result().network)
             )
-        first = next(as_completed(futures, timeout=120))
+        first = next(as_completed(futures, timeout=PATIENCE))
         assert first is futures[0]
-        assert not futures[-1].done()
+        assert not any(future.done() for future in futures[1:])
         assert futures[4].cancel()
-        wait(futures, timeout=60)
+        (tmp_path / "go").touch()
+        wait(futures, timeout=PATIENCE)
     assert [number for number in finished if number] == [1, 2, 3, 4, 6]
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.iterdir())) == 5 + 1
 
 
-def test_a_network_over_its_time_limit_fails(name: str, tmp_path: Path) -> None:
-    config = settings(time_limit=0.5, workers=1)
-    # newborns are scored before training, so the time is over when training begins
-    with create(name, setup(config, fitness=Slow(1.0, tmp_path)), config) as running:
-        outcome = running.submit(Job(1, 1, 1, network(), newborn=True)).result(timeout=120)
-    assert outcome.failed == "took longer than the limit of 0.5 s"
+#: A training that takes minutes, so that it must be broken off between two of its batches.
+LONG = {"workers": 1, "batch_size": 1, "min_steps": 5000}
 
 
-def test_closing_ends_quickly_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+def test_a_network_over_its_time_limit_fails_between_two_batches(name: str, tmp_path: Path) -> None:
+    config, steps = settings(time_limit=3.0, **LONG), tmp_path / "steps"
+    with create(name, setup(config, optimiser=Plodding(steps)), config) as running:
+        outcome = running.submit(jobs(1)[0]).result(timeout=PATIENCE)
+    assert outcome.failed == "took longer than the limit of 3 s"
+    assert 0 < steps.stat().st_size < 5000
+
+
+def test_closing_stops_a_network_between_two_batches(name: str, tmp_path: Path) -> None:
+    config, steps = settings(**LONG), tmp_path / "steps"
+    with create(name, setup(config, optimiser=Plodding(steps)), config) as running:
+        future = running.submit(jobs(1)[0])
+        assert until(steps.exists)
+    with pytest.raises(EngineError, match="the engine was closed"):
+        future.result(timeout=0)
+    made = steps.stat().st_size
+    assert 0 < made < 5000
+    time.sleep(0.3)
+    assert steps.stat().st_size == made
+
+
+def test_closing_breaks_off_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     threads, processes = set(threading.enumerate()), children()
-    shared = set(Path("/dev/shm").iterdir())
+    shared = shared_memory()
     temporary = set(Path(tempfile.gettempdir()).glob("epicortex-*"))
     config = settings()
     running = create(name, setup(config, fitness=Slow(0.5, tmp_path)), config)
     futures = [running.submit(job) for job in jobs(20)]
-    futures[0].result(timeout=120)
-    began = time.monotonic()
+    futures[0].result(timeout=PATIENCE)
     running.close()
-    assert time.monotonic() - began < 5
     wait(futures, timeout=0)
+    assert len(list(tmp_path.iterdir())) < len(futures)  # it did not wait for all of them
     kinds = {
         "cancelled" if future.cancelled() else type(future.exception()).__name__ for future in futures[1:]
     }
@@ -78,7 +105,7 @@ def test_closing_ends_quickly_and_leaves_nothing(name: str, tmp_path: Path) -> N
     running.close()
     assert children() <= processes
     assert set(threading.enumerate()) <= threads
-    assert set(Path("/dev/shm").iterdir()) <= shared
+    assert shared_memory() <= shared
     assert set(Path(tempfile.gettempdir()).glob("epicortex-*")) <= temporary
 
 
@@ -89,16 +116,14 @@ def test_jobs_wait_for_a_setup_that_comes_later(name: str) -> None:
         time.sleep(0.3)
         assert not future.done()
         running.prepare(setup(config))
-        assert future.result(timeout=120).failed is None
+        assert future.result(timeout=PATIENCE).failed is None
 
 
-def test_an_engine_that_never_got_its_setup_closes_at_once(name: str) -> None:
+def test_an_engine_that_never_got_its_setup_closes_all_the_same(name: str) -> None:
     processes = children()
     running = create(name, None, settings())
     future = running.submit(jobs(1)[0])
-    began = time.monotonic()
     running.close()
-    assert time.monotonic() - began < 5
     assert future.cancelled()
     assert children() <= processes
 
@@ -110,7 +135,7 @@ def test_a_setup_that_cannot_work_breaks_the_engine_with_its_reason(name: str, t
         future = running.submit(jobs(1)[0])
         running.prepare(broken)
         with pytest.raises(EngineError, match="gone"):
-            future.result(timeout=120)
+            future.result(timeout=PATIENCE)
         with pytest.raises(EngineError, match="gone"):
             running.submit(jobs(1)[0])
 

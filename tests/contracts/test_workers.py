@@ -32,6 +32,7 @@ from tests.contracts.world import (
     same,
     settings,
     setup,
+    shared_memory,
     small_data,
     state_of,
     until,
@@ -219,7 +220,7 @@ def test_scripts_need_no_guard_and_what_their_functions_print_stays_out_of_the_o
 
 
 def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, tmp_path: Path) -> None:
-    shared = set(Path("/dev/shm").iterdir())
+    shared = shared_memory()
     program = start("time.sleep(600)", 1)
     pids = running_pids(program)
     assert len(pids) == 2
@@ -229,7 +230,7 @@ def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, t
     program.communicate()
     assert until(lambda: all(state_of(pid) in (None, "Z") for pid in pids))
     assert list((tmp_path / "tmp").iterdir()) == []
-    assert set(Path("/dev/shm").iterdir()) <= shared
+    assert shared_memory() <= shared
 
 
 def test_workers_go_when_the_program_ends_without_closing(start: Start, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from epicortex.genome import ConvLayer, FullLayer, Genome, HiddenLayer
 from epicortex.jobs import Job, Outcome
 from epicortex.network import Activations
 from epicortex.phenotype import Phenotype
-from epicortex.training import FitnessFunction
+from epicortex.training import FitnessFunction, OptimiserFactory
 from epicortex.variation import draw_phenotype
 
 CLASSES = 3
@@ -70,7 +71,11 @@ def settings(**training: Any) -> Config:
 
 
 def setup(
-    config: Config, *, data: DataSet | None = None, fitness: FitnessFunction | None = None
+    config: Config,
+    *,
+    data: DataSet | None = None,
+    fitness: FitnessFunction | None = None,
+    optimiser: OptimiserFactory | None = None,
 ) -> WorkerSetup:
     """What workers need for the stripes."""
     return WorkerSetup(
@@ -79,6 +84,7 @@ def setup(
         activations=Activations(),
         seed=1,
         fitness=fitness,
+        optimiser=optimiser,
     )
 
 
@@ -117,7 +123,25 @@ def state_of(pid: int) -> str | None:
         return None
 
 
-def children() -> set[int]:
-    """The child processes of this one, zombies too."""
-    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+def children(parent: int | None = None) -> set[int]:
+    """The child processes of one, or of this one, zombies too."""
+    found: set[int] = set()
+    try:
+        for task in Path(f"/proc/{parent or os.getpid()}/task").iterdir():
+            with suppress(OSError):  # a thread that has just ended
+                found.update(map(int, (task / "children").read_text().split()))
+    except OSError:
+        pass  # the whole process has
+    return found
+
+
+def descendants(pid: int) -> set[int]:
+    """All processes below one."""
+    mine = children(pid)
+    return mine.union(*map(descendants, mine))
+
+
+def shared_memory() -> set[str]:
+    """The pieces of shared memory that have names such as Python, torch and we give; others have others."""
+    kinds = ("epicortex-", "torch_", "psm_", "sem.")
+    return {path.name for path in Path("/dev/shm").iterdir() if path.name.startswith(kinds)}

@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from epicortex.errors import EngineError
 
 #: Ray makes sockets some 62 characters below its folder, and a socket's path has at most 107.
 _LONGEST_FOLDER: Final = 44
+_KNOCK_SECONDS: Final = 30.0
 _QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
@@ -104,6 +106,8 @@ def _left(session: _Session) -> None:
 
 
 def _init(address: str | None, cpus: float, folder: Path | None) -> None:
+    if address is not None:
+        _knock(address)
     options: dict[str, Any] = {"address": address}
     if address is None:
         options = {
@@ -115,6 +119,13 @@ def _init(address: str | None, cpus: float, folder: Path | None) -> None:
     with _environment(_QUIET), _only_errors(logging.getLogger("ray")):
         # What workers print stays in Ray's logs: it would run through the program's own output.
         ray.init(**options, log_to_driver=False, configure_logging=False, namespace="epicortex")
+
+
+def _knock(address: str) -> None:
+    """Hear at once where nobody listens at HOST:PORT. Ray would try for two minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK_SECONDS).close()
 
 
 def _temporary_folder() -> Path:
