@@ -1,7 +1,7 @@
 """What the engines of clusters cost: training against `processes`, and the main process's time for a network.
 
 `python -m benchmarks.engines` starts an MPI job of three ranks in which all engines have two workers each and
-take turns. The 64 networks are trained on MNIST where EPICORTEX_DATA has it, else on noise of its size. Then
+take turns. 64 networks are trained on MNIST where EPICORTEX_DATA has it, else on noise of its size. Then
 10,000 jobs that do nothing go through each engine, and the processor time of the main process is taken.
 """
 
@@ -10,18 +10,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import statistics
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import seconds
+from benchmarks.measure import row, seconds
 from benchmarks.workers import MNIST, networks, random_data, setup, train
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling, load
@@ -39,29 +41,28 @@ ALLOWED = {"ray": 1.10, "mpi": 1.05}
 ALLOWED_DISPATCH = 2e-3
 
 
-def overhead(names: Sequence[str], data: DataSet, count: int, rounds: int) -> bool:
-    """The seconds of each engine for the same networks, in turns."""
+def overhead(names: Sequence[str], data: DataSet, count: int, pieces: int) -> bool:
+    """The seconds of each engine for the same networks; the engines take turns at each piece of them."""
     grown = networks(data.input_shape, count)
     jobs = Schedule().longest_first([Job(number, 1, 1, one) for number, one in enumerate(grown)])
     config = Config(training=TrainingConfig(workers=WORKERS))
+    times: dict[str, list[float]] = {name: [] for name in names}
     with contextlib.ExitStack() as stack:
         engines = {name: stack.enter_context(create(name, setup(data), config)) for name in names}
         for engine in engines.values():
             train(engine, jobs[-2 * WORKERS :])
-        times: dict[str, list[float]] = {name: [] for name in names}
-        for turn in range(rounds):
+        for turn in range(pieces):
             for name in (names, names[::-1])[turn % 2]:
-                times[name].append(seconds(lambda engine=engines[name]: train(engine, jobs)))
-    print(f"{count} networks of {data.name}, {WORKERS} workers, {rounds} rounds:")
+                times[name].append(seconds(partial(train, engines[name], jobs[turn::pieces])))
+            print("  ", {name: round(took[-1], 2) for name, took in times.items()}, flush=True)
+    print(f"{count} networks of {data.name}, {WORKERS} workers, in {pieces} pieces:")
     good = True
     for name in names:
         ratios = [ours / theirs for ours, theirs in zip(times[name], times["processes"], strict=True)]
-        ratio = statistics.median(ratios)
+        ratio = sum(times[name]) / sum(times["processes"])
         good = good and ratio <= ALLOWED.get(name, 1.0)
-        print(
-            f"  {name:10s} {statistics.median(times[name]):7.1f} s, {ratio:.3f} of processes "
-            f"(from {min(ratios):.3f} to {max(ratios):.3f})"
-        )
+        seen = f"{ratio:.3f} (pieces {min(ratios):.3f} to {max(ratios):.3f})"
+        row(f"{name} / processes", f"{seen}, {sum(times[name]):.1f} s")
     return good
 
 
@@ -85,14 +86,27 @@ def dispatch(names: Sequence[str], count: int) -> bool:
     for name in names:
         with create(name, ready, config) as engine:
             run(engine, jobs[: 10 * WORKERS])
-            began, used = time.perf_counter(), time.process_time()
+            began, used, before = time.perf_counter(), time.process_time(), by_thread()
             run(engine, jobs)
-            used, took = time.process_time() - used, time.perf_counter() - began
+            used, took, after = time.process_time() - used, time.perf_counter() - began, by_thread()
         good = good and used / count <= ALLOWED_DISPATCH
-        print(
-            f"  {name:10s} {used / count * 1e3:.3f} ms of the main process a job, {count / took:,.0f} jobs/s"
-        )
+        row(f"{name}: main process, an empty job", f"{used / count * 1e3:.2f} ms, {count / took:,.0f} jobs/s")
+        parts = sorted(((after[one] - before.get(one, 0.0)) / count * 1e6, one[1]) for one in after)[:-6:-1]
+        print("    of it, µs:", ", ".join(f"{part:.0f} in {thread}" for part, thread in parts))
     return good
+
+
+def by_thread() -> dict[tuple[int, str], float]:
+    """The processor seconds of each thread of this process, Python's by their own names."""
+    names = {thread.native_id: thread.name for thread in threading.enumerate()}
+    found = {}
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended
+            head, _, words = (task / "stat").read_text().rpartition(") ")
+            name = names.get(int(task.name), f"{head.partition('(')[2]} (not Python's)")
+            ticks = sum(map(int, words.split()[11:13]))
+            found[int(task.name), name] = ticks / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def run(engine: Engine, jobs: Sequence[Job]) -> None:
@@ -106,10 +120,16 @@ def run(engine: Engine, jobs: Sequence[Job]) -> None:
             assert future.result().failed is None
 
 
+def mpiexec() -> list[str]:
+    """The command that starts a rank for the main process and one for each worker."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    return [str(beside) if beside.exists() else "mpiexec", "-n", str(WORKERS + 1)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--networks", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--pieces", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--in-ranks", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -117,9 +137,7 @@ def main() -> None:
         name for name, module in (("ray", "ray"), ("mpi", "mpi4py")) if importlib.util.find_spec(module)
     ]
     if "mpi" in names and not options.in_ranks:
-        mpiexec = Path(sys.executable).with_name("mpiexec")
-        ranks = [str(mpiexec) if mpiexec.exists() else "mpiexec", "-n", str(WORKERS + 1)]
-        command = [*ranks, sys.executable, "-m", "benchmarks.engines", "--in-ranks", *sys.argv[1:]]
+        command = [*mpiexec(), sys.executable, "-m", "benchmarks.engines", "--in-ranks", *sys.argv[1:]]
         sys.exit(subprocess.run(command, check=False).returncode)
     if "mpi" in names and enlisted("mpi"):
         return
@@ -128,7 +146,10 @@ def main() -> None:
             data = load("mnist")
         except DataError:
             data = random_data(*MNIST, Path(folder) / "mnist")
-        good = [overhead(names, data, options.networks, options.rounds), dispatch(names, options.jobs)]
+        good = [
+            not options.networks or overhead(names, data, options.networks, options.pieces),
+            not options.jobs or dispatch(names, options.jobs),
+        ]
     if not all(good):
         sys.exit("an engine costs more than it may")
 

@@ -30,18 +30,18 @@ class SimulatedEngine(Engine):
     """Keeps the contract of every engine, with synthetic durations and synthetic fitness."""
 
     def __init__(
-        self, workers: int, duration: Callable[[Job], float], *, cost: float = 0.0, returns: bool = True
+        self, workers: int, duration: Callable[[Job], float], *, cost: float = 0.0, before: bool = False
     ) -> None:
-        """`returns` says whether outcomes are given back in a thread of their own."""
+        """`before`: outcomes are given back in the thread that hands out, not in one of their own."""
         self._count = workers
         self._duration = duration
         self._cost = cost
         self._tasks = TaskQueue()
-        self._returns = Returns("simulated-outcomes") if returns else None
+        self._returns = None if before else Returns("simulated-outcomes")
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, Task]] = []
         self._numbers = itertools.count()
-        self._thread = threading.Thread(target=self._lead, name="simulated", daemon=True)
+        self._thread = threading.Thread(target=self._lead, name="simulated-lead", daemon=True)
         self._thread.start()
 
     @property
@@ -130,5 +130,6 @@ def config_for(networks: int, generations: int, *, seed: int = 1) -> Config:
             "max_networks": networks,
             "initial_species": max(1, networks // 100),
             "max_species": max(2, networks // 25),
+            "keep_checkpoints": 1,
         }
     )
