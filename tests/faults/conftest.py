@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,16 @@ def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     nursery = Nursery(tmp_path_factory.mktemp("nursery"))
     yield nursery
     nursery.close()
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """An empty folder, in memory where that can be had: for tests that write files by the thousand."""
+    shared = "/dev/shm"
+    with tempfile.TemporaryDirectory(
+        prefix="faults-", dir=shared if os.access(shared, os.W_OK) else None
+    ) as folder:
+        yield Path(folder)
 
 
 def make_reference(nursery: Nursery, folder: Path, generations: int, *more: str) -> Reference:

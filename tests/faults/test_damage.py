@@ -102,12 +102,12 @@ def damages(whole: bytes, draw: random.Random, flips: int, most_cuts: int) -> It
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_gives_the_state_before_or_one_line(
-    name: str, truth: dict[int, dict[str, Any]], tmp_path: Path
+    name: str, truth: dict[int, dict[str, Any]], memory: Path
 ) -> None:
     whole = (OLD / name).read_bytes()
     draw = random.Random(name)
     flips, cuts = (600, 4000) if THOROUGH else (12, 12)
-    run = tmp_path / "run"
+    run = memory / "run"
     with counted(f"{name}: cut off and with bytes flipped") as tally:
         for what, data in damages(whole, draw, flips, cuts):
             shutil.copytree(OLD, run)
@@ -132,18 +132,18 @@ def test_a_file_that_is_gone_gives_the_state_before_or_one_line(
                 check_beginning(run, truth)
 
 
-def test_a_damaged_run_that_is_resumed_ends_as_it_should_or_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_run_that_is_resumed_ends_as_it_should_or_is_refused(memory: Path) -> None:
     """The whole way: if `resume` takes a damaged run at all, it ends with the bytes of the sound one.
 
     The run is made here and now: to go back a generation trains anew what another machine trained for OLD.
     """
-    whole = make(tmp_path / "whole")
+    whole = make(memory / "whole")
     assert sorted(str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file()) == FILES
-    sound = Path(shutil.copytree(whole, tmp_path / "sound"))
+    sound = Path(shutil.copytree(whole, memory / "sound"))
     resume(sound, watcher=Notes())
     right = same_bytes(sound)
     draw = random.Random(1)
-    run = tmp_path / "run"
+    run = memory / "run"
     with counted("damaged runs resumed to the end") as tally:
         for number in range(300 if THOROUGH else 12):
             name = draw.choice(FILES)

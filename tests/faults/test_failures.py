@@ -22,10 +22,11 @@ from tests.faults.world import SMALL, Nursery, counted, same_bytes
 SPOILING = """
 import hashlib, time
 import torch
+from epicortex.training.optimisers import find_optimiser
 
 def spoiling(parameters, **arguments):
     parameters = list(parameters)
-    optimiser = torch.optim.Adadelta(parameters, **arguments)
+    optimiser = find_optimiser("Adadelta")(parameters, **arguments)
     if sum(parameter.numel() for parameter in parameters) <= 100:
         return optimiser
     weights = parameters[0].detach()
@@ -122,7 +123,7 @@ def test_a_network_too_large_for_memory_fails_and_the_run_goes_on(nursery: Nurse
     (tmp_path / "sitecustomize.py").write_text(LIMITED)
     run = tmp_path / "run"
     words = (
-        *("evolve", "digits", *SMALL, "--generations", "4", "--engine", "processes", "--workers", "1"),
+        *("evolve", "digits", *SMALL, "--generations", "2", "--engine", "processes", "--workers", "1"),
         *("--plugin", str(tmp_path / "monsters.py"), "--out", str(run)),
     )
     with counted("out of memory in a worker (a limit with setrlimit)") as tally, tally.case("once"):

@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import shutil
-import time
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -24,7 +23,8 @@ from tests.faults.world import THOROUGH, Ended, Nursery, counted
 OLD = FIXTURES / "run-format-1"
 #: What the nursery itself holds, and half a gigabyte.
 MOST_KILOBYTES = 800_000
-MOST_SECONDS = 60
+#: Of the processor, since the machine may have other things to do.
+MOST_SECONDS = 20
 
 
 class Bomb:
@@ -74,13 +74,12 @@ def sized(header: object) -> bytes:
 
 def survived(nursery: Nursery, sentinel: Path, *words: object) -> Ended:
     """Run a command on something hostile: it works or refuses, in bounds, and nothing else happens."""
-    began = time.monotonic()
     ended = nursery.run(*words)
     assert ended.code in (0, 2, 3, 4), ended
     assert "Traceback" not in ended.err, ended
     assert ended.code == 0 or ended.refusal
     assert ended.memory < MOST_KILOBYTES, f"{ended.memory} kB"
-    assert time.monotonic() - began < MOST_SECONDS
+    assert ended.seconds < MOST_SECONDS
     assert not sentinel.exists()
     assert not Path("/tmp/evil").exists()
     return ended

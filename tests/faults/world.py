@@ -29,15 +29,16 @@ SMALL: Final = (
     *("--evolution.initial-species", "2", "--evolution.max-species", "4"),
 )
 #: An optimiser that counts how many trainings began, in a file that grows by a byte for each.
+#: Adadelta is not made by torch.optim itself: that would import torch's compiler, for seconds in each worker.
 COUNTING: Final = """
 import os
-import torch
+from epicortex.training.optimisers import find_optimiser
 
 def counted(parameters, **arguments):
     if sum(parameter.numel() for parameter in parameters) > 100:  # no network, but a look at the settings
         with open(os.environ["EPICORTEX_COUNT"], "ab", 0) as stream:
             stream.write(b"x")
-    return torch.optim.Adadelta(parameters, **arguments)
+    return find_optimiser("Adadelta")(parameters, **arguments)
 
 optimisers = {"counted": counted}
 """
@@ -52,6 +53,8 @@ class Ended:
     err: str
     memory: int
     """The most memory it held, in kilobytes."""
+    seconds: float
+    """How much processor time it took."""
 
     @property
     def refusal(self) -> str:
@@ -106,9 +109,9 @@ class Nursery:
         """A command from beginning to end."""
         return self.start(*words, **options).wait()
 
-    def wait(self, pid: int, seconds: float) -> dict[str, int] | None:
+    def wait(self, pid: int, seconds: float) -> dict[str, Any] | None:
         """See `Command.wait`."""
-        answer: dict[str, int] | None = json.loads(self._ask({"wait": pid, "seconds": seconds}))
+        answer: dict[str, Any] | None = json.loads(self._ask({"wait": pid, "seconds": seconds}))
         return answer
 
     def close(self) -> None:
@@ -142,7 +145,7 @@ class Command:
             os.kill(self.pid, signal.SIGKILL)
             self.nursery.wait(self.pid, 60)
             raise AssertionError(f"still running after {seconds} s: {self.err}")
-        return Ended(answer["code"], self.out, self.err, answer["memory"])
+        return Ended(answer["code"], self.out, self.err, answer["memory"], answer["seconds"])
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send it a signal."""
