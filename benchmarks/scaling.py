@@ -88,7 +88,7 @@ def forecast(costs: Costs, *, networks: int, workers: int, seconds: float) -> Fo
     for number in range(networks):
         heapq.heapreplace(alone, alone[0] + duration(number, seconds))
     return Forecast(
-        work=networks * seconds / workers,
+        work=sum(alone) / workers,
         training=max(alone),
         beside=networks * costs.beside + LONGEST * seconds,
         between=networks * costs.between,
