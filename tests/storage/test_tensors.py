@@ -64,6 +64,7 @@ F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         made({"a": F32}),
         made({"a": {**F32, "shape": [2**40, 2**20]}}, b"\0" * 8),
         made({"a": {**F32, "shape": [2**61, 2**61], "data_offsets": [0, 2**62]}}, b"\0" * 8),
+        made({"a": {**F32, "shape": [0, 2**31, 2**31, 4], "data_offsets": [0, 0]}}),
         made({"a": {**F32, "shape": [-2, -1]}}, b"\0" * 8),
         made({"a": {**F32, "shape": [2.0]}}, b"\0" * 8),
         made({"a": {**F32, "dtype": "F64", "shape": [1]}}, b"\0" * 8),

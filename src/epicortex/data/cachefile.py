@@ -138,6 +138,8 @@ def _span(name: str, entry: object, path: Path) -> tuple[int, int, str, tuple[in
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
     if dtype is None or not _counts(shape, 8) or not _counts(offsets, 2) or len(offsets) != 2:
         raise _damaged(path, "an array has an unknown type, shape or place")
+    if math.prod(max(1, side) for side in shape) >= 2**58:  # numpy makes no such array, even an empty one
+        raise _damaged(path, "an array has an impossible shape")
     low, high = offsets
     if high - low != math.prod(shape) * dtype.itemsize or low % dtype.itemsize:
         raise _damaged(path, "an array's shape does not match its length")

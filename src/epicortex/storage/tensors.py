@@ -84,6 +84,8 @@ def _entry(entry: Any, where: str) -> tuple[tuple[int, ...], int, int]:
     shape, offsets = entry["shape"], entry["data_offsets"]
     if entry["dtype"] != "F32" or not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
         raise StorageError(f"{where}: not float32 of a possible shape")
+    if math.prod(max(1, side) for side in shape) >= 2**58:  # numpy makes no such array, even an empty one
+        raise StorageError(f"{where}: of an impossible shape")
     if offsets[1] - offsets[0] != 4 * math.prod(shape):
         raise StorageError(f"{where}: its shape does not match its length")
     return tuple(shape), offsets[0], offsets[1]
