@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import time
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.contracts.world import until
 from tests.faults.conftest import Reference, make_reference
 from tests.faults.nursery import CALLS
-from tests.faults.world import THOROUGH, Nursery, Tally, counted, same_bytes
+from tests.faults.world import THOROUGH, Command, Nursery, Tally, counted, same_bytes
 
 
 def go_on(nursery: Nursery, reference: Reference, run: Path, count: Path, *more: str) -> None:
@@ -58,31 +60,43 @@ def test_killed_at_any_change_to_the_disk_a_run_resumes_to_the_same_bytes(
                 check(tally, reference, run, count)
 
 
+def killed_after(command: Command, count: Path, begun: int, seconds: float) -> bool:
+    """Kill a run some time after so many trainings began; False if it came to its end before that.
+
+    Not some time after its start: a busy machine takes any time for a run.
+    """
+    assert until(lambda: count.stat().st_size >= begun), command.err
+    time.sleep(seconds)
+    command.kill()
+    code = command.wait().code
+    assert code in (-signal.SIGKILL, 0)
+    return code != 0
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_killed_at_random_moments_a_run_resumes_to_the_same_bytes(
     nursery: Nursery, tmp_path: Path, workers: int
 ) -> None:
-    """Six generations, killed again and again until they are through. `workers` 0 is the engine serial."""
+    """Six generations, killed and resumed. `workers` 0 is the engine serial."""
     if workers and not THOROUGH:
         pytest.skip("part of the long version")
     engine = ("--engine", "processes", "--workers", str(workers)) if workers else ()
     reference = make_reference(nursery, tmp_path, 6)
-    began = time.monotonic()
-    nursery.run(*reference.words, *engine, "--out", tmp_path / "timed")
-    took = time.monotonic() - began
     draw = random.Random(workers)
     name = f"processes, {workers} workers" if workers else "serial"
+    wanted = (10 if workers else 40) if THOROUGH else 2
     with counted(f"kill -9 of the main process at random moments of 6 generations ({name})") as tally:
-        for number in range((10 if workers else 40) if THOROUGH else 2):
+        for number in itertools.count():
+            if tally.survived + len(tally.lost) == wanted:
+                break
             run, count = tmp_path / f"run-{number}", tmp_path / f"count-{number}"
             count.touch()
-            moment = draw.uniform(0.02, 0.95)
-            with tally.case(f"after {moment:.0%}"):
-                words = (*reference.words, *engine, "--out", str(run))
-                command = nursery.start(*words, EPICORTEX_COUNT=str(count))
-                time.sleep(moment * took)
-                command.kill()
-                assert command.wait().code in (-signal.SIGKILL, 0)
+            words = (*reference.words, *engine, "--out", str(run))
+            command = nursery.start(*words, EPICORTEX_COUNT=str(count))
+            begun, seconds = draw.randrange(reference.trainings), draw.uniform(0, 0.1)
+            if not killed_after(command, count, begun, seconds):
+                continue
+            with tally.case(f"{seconds:.3f} s after training {begun}"):
                 go_on(nursery, reference, run, count, *engine)
                 check(tally, reference, run, count, workers or 1)
                 assert not command.workers()
