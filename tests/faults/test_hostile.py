@@ -197,7 +197,7 @@ def test_files_of_holes_and_things_that_are_no_files_are_refused(nursery: Nurser
         "champion/model.safetensors",
     )
     with counted("files of holes, pipes, links and devices in a run") as tally:
-        for name in names:
+        for name in names if THOROUGH else names[::2]:
             for what in ("holes", "pipe", "link", "device", "folder"):
                 run = Path(shutil.copytree(OLD, tmp_path / "run"))
                 outside.write_bytes((run / name).read_bytes())
