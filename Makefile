@@ -44,7 +44,7 @@ faults: install ## Kill, truncate, fill and flood for real; prints a table (an h
 
 cluster-test: install ## Install Ray and MPI, and test the engines over all four (under ten minutes)
 	$(BIN)/python -m pip install --quiet --editable '.[ray,mpi]'
-	$(BIN)/pytest -m "not slow" tests/contracts tests/engines tests/cluster
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" tests/contracts tests/engines tests/cluster
 
 bench: install ## Measure what docs/performance.md states
 	$(BIN)/python -m benchmarks

@@ -84,17 +84,22 @@ def test_closing_stops_a_network_between_two_batches(name: str, tmp_path: Path) 
     assert steps.stat().st_size == made
 
 
-def test_closing_breaks_off_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+def test_closing_breaks_off_and_leaves_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     threads, processes = set(threading.enumerate()), children()
     shared = shared_memory()
-    temporary = set(Path(tempfile.gettempdir()).glob("epicortex-*"))
+    temporary, calls = tmp_path / "temporary", tmp_path / "calls"
+    temporary.mkdir()
+    calls.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     config = settings()
-    running = create(name, setup(config, fitness=Slow(0.5, tmp_path)), config)
+    running = create(name, setup(config, fitness=Slow(0.5, calls)), config)
     futures = [running.submit(job) for job in jobs(20)]
     futures[0].result(timeout=PATIENCE)
     running.close()
     wait(futures, timeout=0)
-    assert len(list(tmp_path.iterdir())) < len(futures)  # it did not wait for all of them
+    assert len(list(calls.iterdir())) < len(futures)  # it did not wait for all of them
     kinds = {
         "cancelled" if future.cancelled() else type(future.exception()).__name__ for future in futures[1:]
     }
@@ -106,7 +111,7 @@ def test_closing_breaks_off_and_leaves_nothing(name: str, tmp_path: Path) -> Non
     assert children() <= processes
     assert set(threading.enumerate()) <= threads
     assert shared_memory() <= shared
-    assert set(Path(tempfile.gettempdir()).glob("epicortex-*")) <= temporary
+    assert list(temporary.iterdir()) == []
 
 
 def test_jobs_wait_for_a_setup_that_comes_later(name: str) -> None:
