@@ -10,7 +10,7 @@ from tests.contracts.world import PATIENCE
 from tests.faults.world import SMALL
 
 #: Long enough to be interrupted.
-GENERATIONS = 30
+GENERATIONS = 15
 EVOLVE = ["evolve", "digits", *SMALL, "--generations", str(GENERATIONS), "--quiet"]
 COMMAND = [sys.executable, "-m", "epicortex"]
 
