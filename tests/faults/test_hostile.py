@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import os
 import pickle
@@ -93,8 +94,8 @@ def test_hostile_bytes_in_the_place_of_any_file_are_refused(nursery: Nursery, tm
         else ("config.toml", "checkpoints/00000002/state.json", "champion/model.safetensors")
     )
     with counted("hostile bytes in the place of any file of a run") as tally:
-        for name in names:
-            for what, content in CONTENTS.items():
+        for number, (name, (what, content)) in enumerate(itertools.product(names, CONTENTS.items())):
+            if THOROUGH or number % 3:  # in CI each content comes to two of three files
                 run = Path(shutil.copytree(OLD, tmp_path / "run"))
                 (run / name).write_bytes(content(sentinel))
                 with tally.case(f"{what} as {name}"):
