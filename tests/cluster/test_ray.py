@@ -84,6 +84,7 @@ def test_workers_are_spread_over_nodes_and_all_of_them_work(nodes: cluster.Nodes
     config = settings(workers=2)
     with create("ray", setup(config, fitness=Placed(tmp_path)), config) as engine:
         assert all(engine.submit(job).result(timeout=PATIENCE).failed is None for job in jobs(2))
+        assert until(lambda: len(engine.pids) == 2)  # type: ignore[attr-defined]
         outcomes = [future.result(timeout=PATIENCE) for future in [engine.submit(job) for job in jobs(8)]]
     assert all(outcome.failed is None for outcome in outcomes)
     assert node_ids(tmp_path) == {node.node_id for node in nodes.working}

@@ -76,6 +76,7 @@ def started(nodes: int) -> Iterator[Nodes]:
     try:
         for _ in range(nodes):
             found.add()
+        found.cluster.wait_for_nodes()
         os.environ["RAY_ADDRESS"] = found.address
         yield found
     finally:
