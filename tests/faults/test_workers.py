@@ -111,7 +111,7 @@ def test_a_network_that_kills_its_worker_again_and_again_fails_and_the_run_goes_
     first = sizes[: sum(line.generation == 1 for line in lines)]
     deadly = min(first, key=sizes.count)  # of which there are few: each costs three workers
     with counted("a network that kills its worker three times") as tally, tally.case("once"):
-        more = ("--generations", "2", "--out", tmp_path / "run")
+        more = ("--workers", "1", "--generations", "2", "--out", tmp_path / "run")
         ended = nursery.run(*words, *ENGINE, *more, EPICORTEX_DIE=str(deadly))
         assert ended.code == 0, ended
         failed = [line for line in read_run(tmp_path / "run").networks() if line.failed]
@@ -228,7 +228,8 @@ def test_sigterm_ends_a_long_training_within_seconds_and_what_was_finished_is_ke
         ended = command.wait()
         assert ended.code == 143, ended
         assert "epicortex resume" in ended.out
-        ended = nursery.run("resume", tmp_path / "run", "--plugin", plugin, EPICORTEX_COUNT=str(count))
+        again = ("resume", tmp_path / "run", "--plugin", plugin, "--engine", "serial")
+        ended = nursery.run(*again, EPICORTEX_COUNT=str(count))
         assert ended.code == 0, ended
         assert same_bytes(tmp_path / "run") == reference.bytes
         # Two were asleep and had not counted: not one finished training was repeated.
