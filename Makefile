@@ -16,7 +16,7 @@ $(VENV)/.installed: pyproject.toml
 
 install: $(VENV)/.installed ## Create .venv and install EpiCortex with everything for development
 
-demo: install ## Evolve networks that read handwritten digits (about two minutes)
+demo: install ## Evolve networks that read handwritten digits (about a minute)
 	$(BIN)/epicortex evolve digits --generations 40 --evolution.initial-networks 24 --evolution.max-networks 32
 
 test: install ## Run the linters, the type checker and the tests (under ten minutes)
@@ -46,7 +46,7 @@ cluster-test: install ## Install Ray and MPI, and test the engines over all four
 	$(BIN)/python -m pip install --quiet --editable '.[ray,mpi]'
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" tests/contracts tests/engines tests/cluster
 
-bench: install ## Measure what docs/performance.md states
+bench: install ## Measure most of what docs/performance.md states
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove what was built

@@ -22,13 +22,13 @@ def percent(fraction: float | None) -> str:
 def duration(seconds: float | None) -> str:
     """A time, no more precise than of use.
 
-    >>> [duration(seconds) for seconds in (0.42, 8, 83, 1234, 90_061)]
-    ['0.42 s', '8.0 s', '1 min 23 s', '21 min', '25 h 1 min']
+    >>> [duration(seconds) for seconds in (0, 0.42, 8, 83, 1234, 90_061)]
+    ['0.00 s', '0.42 s', '8.0 s', '1 min 23 s', '21 min', '25 h 1 min']
     """
     if seconds is None or not math.isfinite(seconds):
         return NOTHING
     if seconds < 1:
-        return f"{seconds:.2g} s"
+        return f"{seconds:.2f} s"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     if seconds < 600:

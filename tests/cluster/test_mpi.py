@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.world import EVOLVE, run, start
+from tests.cluster.world import EVOLVE, at_work, run, start
 from tests.contracts.cluster import mpiexec, needs_mpi
 from tests.contracts.world import PATIENCE, descendants, state_of, until
 from tests.faults.world import same_bytes
@@ -40,12 +40,6 @@ def _rank(pid: int) -> int | None:
         return None
     ranks = [int(line.partition(b"=")[2]) for line in environment if line.startswith(b"PMI_RANK=")]
     return ranks[0] if ranks and b"epicortex" in words else None
-
-
-def at_work(folder: Path, program: subprocess.Popen[str]) -> bool:
-    """Whether a run has begun to train."""
-    journals = folder / "checkpoints"
-    return until(lambda: any(journals.glob("*.journal")) or program.poll() is not None)
 
 
 def lines_of(err: str) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.test_mpi import at_work, ranks_of
-from tests.cluster.world import COMMAND, GENERATIONS
+from tests.cluster.test_mpi import ranks_of
+from tests.cluster.world import COMMAND, GENERATIONS, at_work
 from tests.contracts.cluster import mpiexec, needs_mpi
 from tests.contracts.world import PATIENCE
 from tests.docs.blocks import blocks

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
-from tests.contracts.world import PATIENCE
+from tests.contracts.world import PATIENCE, until
 from tests.faults.world import SMALL
 
 #: Long enough to be interrupted.
@@ -26,6 +28,21 @@ def start(*words: object, before: list[str] | None = None, **environment: str) -
         env={**os.environ, **environment},
         start_new_session=True,
     )
+
+
+def at_work(folder: Path, program: subprocess.Popen[str]) -> bool:
+    """Whether a run that was just begun, or resumed, has come to train."""
+    seen = _journaled(folder)
+    until(lambda: bool(_journaled(folder) - seen) or program.poll() is not None)
+    return program.poll() is None
+
+
+def _journaled(folder: Path) -> set[tuple[str, int]]:
+    found = set()
+    for path in (folder / "checkpoints").glob("*.journal"):
+        with suppress(FileNotFoundError):  # its generation has just ended
+            found.add((path.name, path.stat().st_size))
+    return found
 
 
 def run(*words: object, before: list[str] | None = None, **environment: str) -> tuple[int, str, str]:

@@ -25,14 +25,15 @@ from epicortex.jobs import Job
 from tests.contracts.fitness import Deadly, Slow
 from tests.contracts.world import (
     PATIENCE,
+    abandoned,
     children,
     jobs,
     marked,
     network,
     same,
+    segments,
     settings,
     setup,
-    shared_memory,
     small_data,
     state_of,
     until,
@@ -220,7 +221,7 @@ def test_scripts_need_no_guard_and_what_their_functions_print_stays_out_of_the_o
 
 
 def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, tmp_path: Path) -> None:
-    shared = shared_memory()
+    shared = segments()
     program = start("time.sleep(600)", 1)
     pids = running_pids(program)
     assert len(pids) == 2
@@ -230,7 +231,7 @@ def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, t
     program.communicate()
     assert until(lambda: all(state_of(pid) in (None, "Z") for pid in pids))
     assert list((tmp_path / "tmp").iterdir()) == []
-    assert shared_memory() <= shared
+    assert until(lambda: not abandoned(shared))
 
 
 def test_workers_go_when_the_program_ends_without_closing(start: Start, tmp_path: Path) -> None:

@@ -141,7 +141,16 @@ def descendants(pid: int) -> set[int]:
     return mine.union(*map(descendants, mine))
 
 
-def shared_memory() -> set[str]:
-    """The pieces of shared memory that have names such as Python, torch and we give; others have others."""
-    kinds = ("epicortex-", "torch_", "psm_", "sem.")
-    return {path.name for path in Path("/dev/shm").iterdir() if path.name.startswith(kinds)}
+def segments() -> set[Path]:
+    """All pieces of shared memory there are."""
+    return set(Path("/dev/shm").iterdir())
+
+
+def abandoned(before: set[Path]) -> set[Path]:
+    """New pieces of shared memory that no process uses; other programs may have made some meanwhile."""
+    used = ""
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            used += (entry / "maps").read_text()
+    ours = ("epicortex", "torch_", "psm_", "pym-", "sem.", "tmp")  # as we, torch and Python would call them
+    return {path for path in segments() - before if path.name.startswith(ours) and str(path) not in used}

@@ -71,11 +71,10 @@ def _wait(pid: int, seconds: float) -> dict[str, Any] | None:
     while True:
         found, status, usage = os.wait4(pid, os.WNOHANG)
         if found:
-            seconds = usage.ru_utime + usage.ru_stime
             return {
                 "code": os.waitstatus_to_exitcode(status),
                 "memory": usage.ru_maxrss,
-                "seconds": seconds,
+                "seconds": usage.ru_utime + usage.ru_stime,
             }
         if time.monotonic() > deadline:
             return None

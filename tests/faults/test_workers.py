@@ -8,7 +8,6 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import pytest
 from epicortex.genome import Genome
 from epicortex.phenotype import weight_shape
 from epicortex.storage import read_run
-from tests.contracts.world import until
+from tests.contracts.world import abandoned, segments, until
 from tests.faults.conftest import Reference
 from tests.faults.world import THOROUGH, Command, Nursery, counted, same_bytes
 
@@ -158,16 +157,6 @@ ENDINGS: dict[str, End] = {
 }
 
 
-def abandoned(segments: set[Path]) -> set[Path]:
-    """Those segments of shared memory that no process uses; other programs may have made some meanwhile."""
-    used = ""
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            used += (entry / "maps").read_text()
-    ours = ("epicortex", "torch_", "psm_", "pym-", "sem.", "tmp")  # as we, torch and Python would call them
-    return {path for path in segments if path.name.startswith(ours) and str(path) not in used}
-
-
 def test_whatever_ends_a_run_no_process_and_no_file_is_left_behind_and_it_resumes(
     nursery: Nursery, reference: Reference, slow: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -177,7 +166,7 @@ def test_whatever_ends_a_run_no_process_and_no_file_is_left_behind_and_it_resume
         for number, (name, end) in enumerate(endings.items()):
             run, temporary = tmp_path / f"run-{number}", tmp_path / f"tmp-{number}"
             temporary.mkdir()
-            shared = set(Path("/dev/shm").iterdir())
+            shared = segments()
             with tally.case(name):
                 command = nursery.start(*slow, *ENGINE, "--out", run, TMPDIR=str(temporary))
                 expected = end(command, run)
@@ -186,7 +175,7 @@ def test_whatever_ends_a_run_no_process_and_no_file_is_left_behind_and_it_resume
                 assert "Traceback" not in ended.err
                 assert gone(command)
                 assert not list(temporary.iterdir())
-                assert not abandoned(set(Path("/dev/shm").iterdir()) - shared)
+                assert not abandoned(shared)
                 if expected:
                     plugin = slow[slow.index("--plugin") + 1]
                     assert nursery.run("resume", run, "--plugin", plugin, "--engine", "serial").code == 0

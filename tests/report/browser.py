@@ -66,7 +66,7 @@ class Page:
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
         }
-        return {url for url in urls if not url.startswith(("data:", "blob:", "chrome:"))}
+        return {url for url in urls if not url.startswith(("data:", "blob:", "chrome:", "chrome-untrusted:"))}
 
     def point(self, plot: str, series: int, place: int) -> None:
         """Move the mouse to a point of a plot."""

@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from epicortex.errors import DataError
+from epicortex.sizes import counts, is_shape
 
 MAX_HEADER = 8 * 2**20
 CHUNK = 8 * 2**20
@@ -136,23 +137,12 @@ def _span(name: str, entry: object, path: Path) -> tuple[int, int, str, tuple[in
     shape: Any
     offsets: Any
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
-    if dtype is None or not _counts(shape, 8) or not _counts(offsets, 2) or len(offsets) != 2:
+    if dtype is None or not is_shape(shape) or not counts(offsets, 2) or len(offsets) != 2:
         raise _damaged(path, "an array has an unknown type, shape or place")
-    if math.prod(max(1, side) for side in shape) >= 2**58:  # numpy makes no such array, even an empty one
-        raise _damaged(path, "an array has an impossible shape")
     low, high = offsets
     if high - low != math.prod(shape) * dtype.itemsize or low % dtype.itemsize:
         raise _damaged(path, "an array's shape does not match its length")
     return low, high, name, tuple(shape), dtype
-
-
-def _counts(value: Any, most: int) -> bool:
-    """Whether `value` is a short list of whole numbers that a file can have."""
-    return (
-        isinstance(value, list)
-        and len(value) <= most
-        and all(type(number) is int and 0 <= number < 2**62 for number in value)
-    )
 
 
 def _map(stream: IO[bytes], offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 
 from epicortex.errors import StorageError
 from epicortex.phenotype import Array
+from epicortex.sizes import counts, is_shape
 from epicortex.storage import strict
 from epicortex.storage.atomic import Bytes
 
@@ -82,18 +83,8 @@ def _entry(entry: Any, where: str) -> tuple[tuple[int, ...], int, int]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise StorageError(f"{where}: not described as an array")
     shape, offsets = entry["shape"], entry["data_offsets"]
-    if entry["dtype"] != "F32" or not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
+    if entry["dtype"] != "F32" or not is_shape(shape) or not counts(offsets, 2) or len(offsets) != 2:
         raise StorageError(f"{where}: not float32 of a possible shape")
-    if math.prod(max(1, side) for side in shape) >= 2**58:  # numpy makes no such array, even an empty one
-        raise StorageError(f"{where}: of an impossible shape")
     if offsets[1] - offsets[0] != 4 * math.prod(shape):
         raise StorageError(f"{where}: its shape does not match its length")
     return tuple(shape), offsets[0], offsets[1]
-
-
-def _counts(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= 8
-        and all(type(number) is int and 0 <= number < 2**62 for number in value)
-    )
