@@ -67,9 +67,11 @@ def crossed() -> int:
 
 @contextmanager
 def nodes() -> Iterator[None]:
-    """A Ray cluster of a head that does no work and a node for each worker, in RAY_ADDRESS."""
+    """A Ray cluster of a head that does no work and a node for each worker, in RAY_ADDRESS meanwhile."""
     from ray.cluster_utils import Cluster
 
+    before = dict(os.environ)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     head = {"num_cpus": 0, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
@@ -78,6 +80,8 @@ def nodes() -> Iterator[None]:
         os.environ["RAY_ADDRESS"] = cluster.address
         yield
     finally:
+        os.environ.pop("RAY_ADDRESS", None)
+        os.environ.update(before)
         cluster.shutdown()
 
 

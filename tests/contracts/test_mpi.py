@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.contracts.cluster import mpiexec, needs_mpi
+from tests.contracts.world import PATIENCE
 
 pytestmark = needs_mpi
 SUITE = [Path(__file__).with_name(name) for name in ("test_engines.py", "test_lives.py")]
@@ -21,7 +22,7 @@ def ranks(count: int, *arguments: object, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=3 * PATIENCE,
         env={**os.environ, "EPICORTEX_TEST_RANKS": "1", **environment},
     )
     assert done.returncode == 0, done.stdout + done.stderr
