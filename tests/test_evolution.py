@@ -94,6 +94,7 @@ def test_the_promises_hold_for_layered_networks(speciation: bool) -> None:
     "changes",
     [
         {"newborns": "scored", "parent_shares": "fixed", "spared": "ecosystem", "complexity": "rises"},
+        {"learning_rate": "aging", "mutation_choice": "even"},
         {"max_parameters": 12},
         {"initial_networks": 6, "initial_species": 3, "max_networks": 6, "max_species": 3},
         {"initial_networks": 2, "initial_species": 1, "max_networks": 2, "max_species": 16},

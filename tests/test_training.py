@@ -112,6 +112,13 @@ def test_a_network_learns_the_stripes() -> None:
     assert outcome.fitness > 0.7 > outcome.fitness_before
 
 
+def test_a_part_of_the_learning_rate_is_that_rate_given_to_the_optimiser() -> None:
+    part = trainer(optimiser_arguments={"lr": 0.5}).run(Job(1, 1, 1, network(), rate=0.25))
+    assert same(part, trainer(optimiser_arguments={"lr": 0.125}).run(Job(1, 1, 1, network())))
+    own = trainer().run(Job(1, 1, 1, network(), rate=0.5))
+    assert same(own, trainer(optimiser_arguments={"lr": 0.5}).run(Job(1, 1, 1, network()))), "Adadelta has 1"
+
+
 def test_the_same_job_gives_the_same_bits_whatever_ran_before() -> None:
     one, other = trainer(), trainer()
     first = one.run(Job(1, 1, 1, network(1)))

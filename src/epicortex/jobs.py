@@ -23,6 +23,8 @@ class Job:
     """Newborns are scored before any training."""
     train: bool = True
     """False where newborns are only scored in their first generation."""
+    rate: float = 1.0
+    """What the optimiser's learning rate is multiplied by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,6 +51,16 @@ def test_in_one_reading_newborns_are_only_scored() -> None:
     assert after.networks[2].fitness == after.networks[2].fitness_before == 0.75
 
 
+def test_in_one_reading_the_fit_and_the_old_learn_less() -> None:
+    """A newborn has no relative fitness yet: all of the rate, as for a founder."""
+    fit, old = network(1, age=3, relative_fitness=0.75), network(2, age=9, relative_fitness=0.25)
+    newborn = world().networks[2]
+    before = state([fit, old, newborn])
+    assert [one.rate for one in asked(before)] == [1.0, 1.0, 1.0]
+    aging = [one.rate for one in asked(before, learning_rate="aging")]
+    assert aging == pytest.approx([0.25 / 4, 0.75 / 10, 1.0])
+
+
 def test_outcomes_bring_fitness_and_trained_weights() -> None:
     before = world()
     jobs = asked(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -122,9 +123,11 @@ def test_a_mutation_fails_where_neither_direction_is_possible() -> None:
         assert done.layer is None
 
 
-@given(phenotypes(), seeds, st.floats(0, 1), st.sampled_from(["weights", "fitness"]))
-def test_a_mutation_says_what_it_did(phenotype: Phenotype, seed: int, grow: float, choice: str) -> None:
-    rules = Rules(mutation_choice="weights" if choice == "weights" else "fitness", kernel_temperature=8.0)
+@given(phenotypes(), seeds, st.floats(0, 1), st.sampled_from(["weights", "fitness", "even"]))
+def test_a_mutation_says_what_it_did(
+    phenotype: Phenotype, seed: int, grow: float, choice: Literal["weights", "fitness", "even"]
+) -> None:
+    rules = Rules(mutation_choice=choice, kernel_temperature=8.0)
     rng = np.random.default_rng(seed)
     done = mutate(phenotype, grow=grow, relative_fitness=0.4, operators=ALL, rules=rules, rng=rng)
     assert isinstance(done.phenotype, Phenotype)
@@ -157,6 +160,13 @@ def test_the_published_reading_resizes_a_kernel_with_the_relative_fitness(fitnes
     seen = Counter(run(operators, rng, relative_fitness=fitness, rules=rules).type for _ in range(1500))
     rest = 1 - fitness
     assert follows(seen, {"kernel": fitness, "a": rest / 4, "b": rest * 3 / 4})
+
+
+def test_in_another_reading_all_possible_types_are_drawn_evenly() -> None:
+    rules, rng = Rules(mutation_choice="even"), np.random.default_rng(9)
+    operators = [Fixed("kernel", 1e6), Fixed("a", 1), Fixed("b", 0), Fixed("c", 1, ["shrink"])]
+    seen = Counter(run(operators, rng, grow=1.0, rules=rules).type for _ in range(1500))
+    assert follows(seen, {"kernel": 1, "a": 1, "b": 1})
 
 
 def test_the_published_reading_needs_something_to_choose_from() -> None:

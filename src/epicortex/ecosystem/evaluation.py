@@ -28,6 +28,7 @@ def job(network: Individual, *, generation: int, settings: EvolutionConfig) -> J
         phenotype=network.phenotype,
         newborn=newborn,
         train=not (newborn and settings.newborns == "scored"),
+        rate=_rate(network) if settings.learning_rate == "aging" else 1.0,
     )
 
 
@@ -43,6 +44,11 @@ def record(
     if all(network.failed for network in networks):
         raise RunError(_all_failed(networks, state.generation + 1))
     return replace(state, generation=state.generation + 1, networks=networks, tally=None)
+
+
+def _rate(network: Individual) -> float:
+    """The published code's part of the learning rate: the fitter and the older, the less a network learns."""
+    return (1 - (network.relative_fitness or 0.0)) / (network.age + 1)
 
 
 def _evaluated(network: Individual, job: Job, outcome: Outcome, family: Family) -> Individual:

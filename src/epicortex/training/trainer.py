@@ -186,6 +186,9 @@ class Trainer:
         """Train on the portion drawn for this network and generation; how many samples that was."""
         parameters = [flattened(network)] if self._elementwise else list(network.parameters())
         optimiser = self._optimiser(parameters, **self._training.optimiser_arguments)
+        if job.rate != 1.0:
+            for group in optimiser.param_groups:
+                group["lr"] *= job.rate
         step = _closure_step if needs_closure(optimiser) else _plain_step
         rng = randomness.generator(job.seed, "training", generation=job.generation, network=job.network)
         shifts = randomness.generator(job.seed, "shifts", generation=job.generation, network=job.network)

@@ -77,8 +77,11 @@ def choose(
 ) -> Operator:
     """Draw one of the possible operators by weight (eqs 3 to 6).
 
-    The published code resizes a kernel with probability f_r instead, and draws among the others otherwise.
+    The published code resizes a kernel with probability f_r instead, and draws among the others otherwise;
+    at another time it drew all types evenly.
     """
+    if rules.mutation_choice == "even":
+        return possible[int(rng.integers(len(possible)))]
     if rules.mutation_choice == "fitness":
         kernel = [operator for operator in possible if operator.name == "kernel"]
         others = [operator for operator in possible if operator.name != "kernel"]

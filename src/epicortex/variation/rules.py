@@ -21,7 +21,7 @@ class Rules:
     kernel_start: Literal["area", "perimeter"] = "area"
     layer_choice: Literal["parameters", "type"] = "parameters"
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
-    mutation_choice: Literal["weights", "fitness"] = "weights"
+    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
 
     @classmethod
     def from_config(cls, config: EvolutionConfig) -> Rules:
