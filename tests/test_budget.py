@@ -54,6 +54,32 @@ def test_no_generation_overdraws_a_budget_and_none_leaves_any_that_it_could_spen
     assert [job.network for job in asked] == list(range(1, networks + 1))
 
 
+@given(
+    st.lists(st.tuples(st.integers(3, 50), st.integers(0, 3)), min_size=1, max_size=8),
+    st.one_of(st.none(), st.integers(1, 200)),
+    st.sampled_from(["trained", "scored"]),
+)
+def test_what_is_spent_after_each_generation_is_counted_one_by_one(
+    generations: list[tuple[int, int]], trainings: int | None, newborns: str
+) -> None:
+    own = EvolutionConfig.model_validate({"trainings": trainings, "newborns": newborns})
+    left = 10**9 if trainings is None else trainings
+    history: list[dict[str, int]] = []
+    expected: list[int] = []
+    whole = born = 0
+    for networks, children in generations:
+        asked = networks - (born if newborns == "scored" else 0)
+        history.append({"networks": networks, "offspring": children})
+        expected.append((expected or [0])[-1] + min(asked, left))
+        whole += asked <= left
+        left, born = left - min(asked, left), children
+        if left == 0:
+            break
+    assert budget.totals(history, own) == expected
+    assert budget.spent(history, own) == expected[-1]
+    assert budget.whole(history, own) == whole
+
+
 def test_without_a_budget_the_jobs_stay_as_they_are() -> None:
     asked = jobs(5)
     assert budget.limited(asked, lines(100, 100), EvolutionConfig()) == asked

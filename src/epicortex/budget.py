@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from epicortex.config import EvolutionConfig
@@ -23,10 +24,31 @@ def spent(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> in
     >>> spent(lines, EvolutionConfig()), spent(lines, EvolutionConfig(newborns="scored"))
     (10, 8)
     """
-    trained = sum(int(line["networks"]) for line in history)
-    if settings.newborns == "scored":
-        trained -= sum(int(line["offspring"]) for line in history[:-1])
-    return trained if settings.trainings is None else min(trained, settings.trainings)
+    return totals(history, settings)[-1] if history else 0
+
+
+def totals(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> list[int]:
+    """The trainings spent after each of these generations."""
+    return [min(asked, settings.trainings or asked) for asked in _asked(history, settings)]
+
+
+def whole(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> int:
+    """How many generations there are in which nobody was left untrained for want of a budget.
+
+    >>> lines = [{"networks": 4, "offspring": 2}, {"networks": 6, "offspring": 1}]
+    >>> whole(lines, EvolutionConfig()), whole(lines, EvolutionConfig(trainings=9))
+    (2, 1)
+    """
+    return sum(asked <= (settings.trainings or asked) for asked in _asked(history, settings))
+
+
+def _asked(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> list[int]:
+    """The trainings that all generations up to each would take."""
+    scored = settings.newborns == "scored"
+    newborns = [0, *(int(line["offspring"]) if scored else 0 for line in history[:-1])]
+    return list(
+        accumulate(int(line["networks"]) - born for line, born in zip(history, newborns, strict=False))
+    )
 
 
 def limited(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -10,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from epicortex.report.words import Measure
+from epicortex.reproduction.comparing import QUANTITIES, Compared
 from epicortex.storage import load_champion
 from tests.cli.conftest import Here
 from tests.reproduction.conftest import experiment
+from tests.reproduction.world import SMALL
 
 __all__ = ["experiment"]  # a fixture
 
@@ -74,6 +78,29 @@ def test_mixed_sets_and_runs_done_twice_are_pointed_out(modes: tuple[Path, Path]
     assert "The runs of A differ in more than their seeds: evolution.speciation." in mixed
     again = " ".join(here("compare", str(on / "seed-1"), "--with", str(on / "seed-2")).split())
     assert "A and B have the same settings." in again
+    assert "done twice" not in again
+
+
+def test_a_run_counts_once_by_whatever_path_and_its_repetition_is_pointed_out(
+    modes: tuple[Path, Path], here: Here, tmp_path: Path
+) -> None:
+    on, off = modes
+    detour = on.parent / "speciation-off" / ".." / "speciation-on"
+    shutil.copytree(on / "seed-1", tmp_path / "copy")
+    sets = (str(on), str(detour), str(tmp_path / "copy"), "--with", str(off))
+    found = json.loads(here("compare", *sets, "--json"))
+    assert found["a"] == [str(on / "seed-1"), str(on / "seed-2")]
+    said = here("compare", str(on), "--with", str(tmp_path / "copy"), code=2)
+    assert "copy is in both sets" in said
+    repeated = tmp_path / "repeated"
+    here("evolve", "digits", "--preset", "paper", "--out", str(repeated), "--quiet", *SMALL)
+    again = " ".join(here("compare", str(on / "seed-1"), "--with", str(repeated)).split())
+    assert "they are the same run done twice" in again
+
+
+def test_a_fitness_of_another_kind_is_not_written_in_percent() -> None:
+    own = Compared(QUANTITIES[0], ([3.25], [3.0]), None, None, Measure.of("per_millisecond"))
+    assert (own.text(3.25), own.change(0.25)) == ("3.25", "+0.25")
 
 
 def test_the_plots_can_be_had_alone(modes: tuple[Path, Path], here: Here, tmp_path: Path) -> None:

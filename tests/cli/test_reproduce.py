@@ -30,6 +30,10 @@ SMALL = (
         ("digits --evolution.seed 3", ["evolution.seed is set by the experiment", "--runs"]),
         ("digits --evolution.speciation false", ["use --speciation"]),
         ("digits --evolution.minutes 3", ["cannot be repeated"]),
+        ("digits --evolution.target 0.9", ["evolution.target is 0.9", "as many generations"]),
+        ("digits --evolution.plateau 5", ["evolution.plateau is 5", "as many generations"]),
+        ("digits --evolution.trainings 9", ["evolution.trainings is 9", "the trainings it took"]),
+        ("digts --tables", ["no built-in data set 'digts'"]),
         ("digits --generations 0", ["evolution.generations (--generations) is 0"]),
         ("digits --preset papr", ["did you mean paper?"]),
         ("mnist --data-dir /nowhere", ["mnist is not in /nowhere", "epicortex data get mnist"]),
@@ -45,10 +49,31 @@ def test_what_cannot_be_done_is_refused_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_preset_that_would_end_runs_early_is_refused_too(here: Here, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('preset = "paper"\n[evolution]\nminutes = 3.0\n')
+    assert "evolution.minutes is 3.0" in here("reproduce", "digits", "--preset", "mine.toml", code=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+
+
+def test_without_speciation_limits_on_species_do_not_matter(here: Here) -> None:
+    options = (
+        "--speciation",
+        "off",
+        "--runs",
+        "1",
+        "--engine",
+        "serial",
+        "--evolution.initial-networks",
+        "4",
+    )
+    assert "digits/speciation-off/seed-1  new" in here("reproduce", "digits", *options, "--dry-run")
+    assert "initial_species" in here("reproduce", "digits", *options[2:], "--dry-run", code=2)
+
+
 def test_a_dry_run_lists_the_runs_measures_and_writes_nothing(here: Here, tmp_path: Path) -> None:
     options = ("--runs", "2", "--controls", "mutation,founders", *SMALL, "--generations", "3", "--dry-run")
     said = here("reproduce", "digits", "--speciation", "on", *options).splitlines()
-    assert re.fullmatch(r"digits: 5 founders trained in .*", said[0])
+    assert re.fullmatch(r"digits, speciation: 5 founders trained in .*", said[0])
     assert [line.split()[:2] for line in said[1:7]] == [
         ["digits/speciation-on/seed-1", "new"],
         ["digits/speciation-on/founders/seed-1", "new"],

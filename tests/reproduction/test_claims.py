@@ -94,16 +94,30 @@ def test_a_claim_holds_in_part_where_one_data_set_says_otherwise() -> None:
     claim = claims(change)[AVERAGE]
     assert claim.verdict == "holds in part"
     assert [case.agrees for case in claim.cases] == [True, False, True, True]
-    assert claim.summary == "holds in part: in 3 of 4 cases"
+    assert claim.summary == ("holds in part: in 3 of 4 cases (1 run each, no difference significant at 0.05)")
 
 
 def test_of_some_experiments_a_claim_holds_so_far() -> None:
     found = claims(lambda data, mode: as_published(data, mode) if data == "mnist" else None)
     assert [claim.verdict for claim in found] == ["holds so far"] * 8 + ["open"] * 3
-    assert found[AVERAGE].summary == "holds so far: in 1 of 1 case; 3 not run"
+    assert found[AVERAGE].summary == (
+        "holds so far: in 1 of 1 case (1 run each, no difference significant at 0.05); 3 not run"
+    )
     one_mode = claims(lambda data, mode: as_published(data, mode) if mode else None)
     assert one_mode[AVERAGE].verdict == "open"
-    assert one_mode[GAP].summary == "holds so far: in 1 of 1 case; 1 not run"
+    assert one_mode[GAP].summary == "holds so far: in 1 of 1 case (1 run each); 1 not run"
+
+
+def test_a_verdict_says_how_many_runs_it_rests_on_and_whether_a_difference_is_significant() -> None:
+    def runs(number: int, base: float) -> list[Figures]:
+        return [figures(history(average=level(base + place / 1000))) for place in range(number)]
+
+    few = check(results({Experiment("mnist", True): runs(3, 0.9), Experiment("mnist", False): runs(5, 0.5)}))
+    assert few[AVERAGE].summary == "holds so far: in 1 of 1 case (3 runs each); 3 not run"
+    assert few[SIZE].summary == "holds so far: in 2 of 2 cases (3 to 5 runs each); 6 not run"
+    # Two and two runs can reach 0.33 at best.
+    even = check(results({Experiment("mnist", True): runs(2, 0.9), Experiment("mnist", False): runs(2, 0.5)}))
+    assert "(2 runs each, no difference significant at 0.05)" in even[AVERAGE].summary
 
 
 def test_one_run_that_does_not_rise_refutes_that_offspring_do() -> None:

@@ -13,7 +13,7 @@ import pytest
 from epicortex import settings
 from epicortex.cli import main
 from epicortex.config import Config
-from epicortex.errors import ConfigError, RunError
+from epicortex.errors import ConfigError, EpiCortexError
 from epicortex.loop import Watcher
 from epicortex.reproduction.estimates import Pace, learned, measure, survey, trainings
 from epicortex.reproduction.execution import carry_out, portable, state_of
@@ -70,7 +70,7 @@ class Observer(Watcher):
     def end(self, run: PlannedRun, result: Result) -> None:
         self.ended.append("interrupted" if result.interrupted else str(run.folder))
 
-    def failed(self, run: PlannedRun, error: RunError) -> None:
+    def failed(self, run: PlannedRun, error: EpiCortexError) -> None:
         self.failures.append(f"{run.folder}: {error}")
 
 
@@ -159,14 +159,58 @@ def test_a_run_whose_last_checkpoint_is_damaged_is_mended_by_resuming(
     same_bytes(tmp_path / place, experiment / place)
 
 
+@pytest.mark.parametrize("file", ["networks.jsonl", "champion/model.safetensors"])
+def test_a_finished_run_with_a_damaged_file_is_mended_too(
+    file: str, experiment: Path, tmp_path: Path
+) -> None:
+    place = Path("digits/speciation-on/seed-1")
+    shutil.copytree(experiment / place, tmp_path / place)
+    damaged = tmp_path / place / file
+    damaged.write_bytes(damaged.read_bytes()[:-30])
+    assert survey(small(), tmp_path)[0].state == "begun"
+    assert carry(small(), tmp_path).begun == [str(place)]
+    same_bytes(tmp_path / place, experiment / place)
+    assert carry(small(), tmp_path).begun == []
+
+
+def test_a_folder_beyond_mending_does_not_stop_the_others(experiment: Path, tmp_path: Path) -> None:
+    place = Path("digits/speciation-on/seed-1")
+    shutil.copytree(experiment / place, tmp_path / place)
+    (tmp_path / place / "config.toml").write_text("[evolution")
+    plan = small(runs=2, controls=("founders",), generations=1)
+    states = [due.state for due in survey(plan, tmp_path)]
+    assert states == ["damaged", "damaged", "new", "new"]
+    observer = Observer()
+    carried = carry_out(plan, tmp_path, observer, observer.stop)
+    assert (carried.failed, carried.interrupted) == (2, False)
+    assert all("config.toml" in reason for reason in observer.failures)
+    assert observer.begun == ["digits/speciation-on/seed-2", "digits/speciation-on/founders/seed-2"]
+
+
+def test_a_longer_experiment_is_refused_before_anything_runs_where_controls_have_the_shorter_ones_budget(
+    tmp_path: Path,
+) -> None:
+    carry(small(generations=2, controls=("founders",)), tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError, match=r"founders/seed-1 has the trainings of a run of 2 generations"):
+        survey(small(controls=("founders",)), tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    # Without the controls, or with theirs moved away, it goes on.
+    assert [due.state for due in survey(small(), tmp_path)] == ["begun"]
+    (tmp_path / "digits/speciation-on/founders").rename(tmp_path / "old")
+    assert [due.state for due in survey(small(controls=("founders",)), tmp_path)] == ["begun", "new"]
+
+
 def test_a_run_that_cannot_go_on_does_not_stop_the_others(tmp_path: Path) -> None:
     plan = small(runs=2, controls=("founders",))
     hopeless = replace(plan, config=plan.config.with_changes(training={"time_limit": 1e-9}))
     observer = Observer()
     carried = carry_out(hopeless, tmp_path, observer, observer.stop)
     assert observer.begun == ["digits/speciation-on/seed-1", "digits/speciation-on/seed-2"]
-    assert all("all 5 networks of generation 1 failed" in reason for reason in observer.failures)
     # Their controls cannot be run either, and count as failed.
+    reasons = [reason.partition(": ")[2] for reason in observer.failures]
+    assert all("all 5 networks of generation 1 failed" in reason for reason in reasons[::2])
+    assert reasons[1] == "the run it belongs to, digits/speciation-on/seed-1, is not finished"
     assert (carried.failed, carried.interrupted) == (4, False)
 
 
@@ -198,8 +242,8 @@ def test_the_survey_says_how_it_stands_with_every_run(tmp_path: Path) -> None:
         "digits/speciation-on/founders/seed-2": ("new", guess),
     }
     pace = learned(tmp_path)
-    assert pace.trainings == {"digits": done + spent}
-    assert pace.of("digits") == pytest.approx(pace.seconds["digits"] / (done + spent))
+    assert pace.trainings == {("digits", True): done + spent}
+    assert pace.of(("digits", True)) == pytest.approx(pace.seconds["digits", True] / (done + spent))
 
 
 def test_the_estimate_of_trainings_is_near_what_runs_take(experiment: Path) -> None:
@@ -212,9 +256,16 @@ def test_a_measurement_trains_a_few_founders() -> None:
     seconds, number = measure(config)
     assert seconds > 0
     assert 4 <= number <= 5
+
+
+def test_the_pace_is_that_of_the_mode_then_of_the_data_then_of_all() -> None:
     pace = Pace()
-    pace.add("digits", seconds, number)
-    assert pace.of("digits") == seconds / number
+    pace.add(("mnist", True), 10.0, 20)
+    pace.add(("mnist", False), 30.0, 20)
+    pace.add(("svhn", True), 60.0, 10)
+    assert (pace.of(("mnist", True)), pace.of(("mnist", False))) == (0.5, 1.5)
+    assert pace.of(("svhn", False)) == 6.0
+    assert pace.of(("cifar10", False)) == 2.0
 
 
 def test_what_is_one_machines_affair_is_not_part_of_a_command() -> None:

@@ -115,6 +115,17 @@ def test_controls_are_drawn_over_trainings_by_the_highest_fitness_so_far() -> No
     assert min(found) >= 10
 
 
+def test_trainings_are_those_spent_and_a_mean_needs_all_runs() -> None:
+    """One run has its first generation after 30 trainings, the other after 10: below 30 there is no mean."""
+    lines = history(generations=2, highest=lambda generation: (0.5, 0.7)[generation - 1])
+    runs = [run(lines, spent=[30, 40]), run(lines, spent=[10, 40])]
+    other = {Experiment("mnist", True): runs, Experiment("mnist", True, "random"): runs}
+    (plain, _) = figures.draw(results(other))["controls-mnist-speciation-on"]["data"]
+    found = dict(zip(plain["x"], plain["y"], strict=True))
+    assert min(found) == 30
+    assert (found[30], found[40]) == (50.0, 70.0)
+
+
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
 def test_ticks_are_few_round_and_within(low: float, span: float) -> None:
     high = low + span

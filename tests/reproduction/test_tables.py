@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import shlex
 import shutil
@@ -19,7 +20,8 @@ from epicortex.reproduction.gathering import gather
 from epicortex.reproduction.plan import Experiment, Plan, found
 from epicortex.reproduction.words import standing
 from epicortex.settings import resolve
-from tests.reproduction.world import SMALL, figures, history, level, plan, results
+from epicortex.storage import read_run
+from tests.reproduction.world import SMALL, figures, history, level, plan, results, slope
 
 NAMES = {
     "highest_fitness": "highest",
@@ -30,9 +32,15 @@ FILES = ("table.md", "table.csv", "page.html")
 
 
 def last(out: Path, folder: str, seed: int) -> dict[str, float | None]:
-    text = (out / folder / f"seed-{seed}" / "history.jsonl").read_text().splitlines()[-1]
-    line: dict[str, float | None] = json.loads(text)
-    return line
+    """The highest fitness of the last generation, and all else of the last in which all were trained."""
+    run = out / folder / f"seed-{seed}"
+    lines = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
+    budget = read_run(run).config.evolution.trainings or math.inf
+    left, whole = budget, lines[0]
+    for line in lines:
+        left -= line["networks"]
+        whole = line if left >= 0 else whole
+    return {**whole, "highest_fitness": lines[-1]["highest_fitness"]}
 
 
 def rows(out: Path) -> list[dict[str, str]]:
@@ -181,6 +189,44 @@ def test_runs_of_another_size_are_not_held_against_the_papers() -> None:
     run = figures(history())
     found_here = results({Experiment("mnist", True): [run]}, plan(config=small))
     assert any("16 → 24 networks" in sentence for sentence in standing(found_here))
+
+
+def test_another_measure_of_fitness_is_not_held_against_the_papers_and_other_readings_are_named() -> None:
+    assert bands(0.98, config=resolve("default")) == ["other fitness"] * 3
+    reading = resolve("paper", {"evolution.newborns": "scored"})
+    assert bands(0.98, config=reading)[0] == "within"
+    found_here = results({Experiment("mnist", True): [figures()]}, plan(config=reading))
+    assert (
+        'These runs have other settings than the preset paper: evolution.newborns is "scored".'
+        in standing(found_here)
+    )
+    assert not any("other settings" in sentence for sentence in standing(results({})))
+
+
+def test_a_mean_is_taken_where_all_were_trained_and_the_highest_at_the_end() -> None:
+    lines = history(generations=3, average=slope(0.2, 0.1), highest=slope(0.5, 0.1))
+    budgeted = figures(lines, spent=[10, 20, 24], whole=2)
+    assert budgeted.last("average_fitness") == pytest.approx(0.4)
+    assert budgeted.last("highest_fitness") == pytest.approx(0.8)
+    assert budgeted.trainings == 24
+    early = budgeted.until(1)
+    assert early.last("average_fitness") == pytest.approx(0.3)
+    assert early.trainings == 10
+
+
+def test_the_command_of_a_row_leaves_out_what_the_experiment_sets_and_owns_up_to_gaps() -> None:
+    own = resolve(
+        "paper", {"evolution.seed": 7, "evolution.speciation": False, "evolution.spared": "ecosystem"}
+    )
+    plain = Experiment("mnist", False)
+    found_here = results({plain: [figures(), figures(), figures()]}, plan(config=own))
+    command = (
+        "epicortex reproduce mnist --speciation off --runs 3 --preset paper --evolution.spared ecosystem"
+    )
+    assert tables.repeating(found_here, plain) == command
+    broken = replace(found_here.runs[1], why_not="not finished")
+    gaps = replace(found_here, runs=(found_here.runs[0], broken, found_here.runs[2]))
+    assert tables.repeating(gaps, plain) == f"{command}  # the row is without 1 seed: 2"
 
 
 def test_a_single_run_has_no_deviation_and_that_is_said() -> None:

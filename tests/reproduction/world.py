@@ -64,7 +64,8 @@ def figures(lines: Sequence[dict[str, Any]] | None = None, **changes: Any) -> Fi
     """A run with this history."""
     lines = history() if lines is None else lines
     plain: dict[str, Any] = {
-        "trainings": 10 * len(lines),
+        "spent": [10 * generation for generation in range(1, len(lines) + 1)],
+        "whole": len(lines),
         "seconds": 1.5 * len(lines),
         "champion": max(line["highest_fitness"] for line in lines),
         "champion_parameters": 1000,

@@ -79,7 +79,7 @@ def _print(comparison: Comparison) -> None:
     shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for place, name in enumerate(found.head):
         first = place == 0
-        shown.add_column(name, justify="left" if first else "right", no_wrap=first)
+        shown.add_column(name, justify="left" if first else "right", no_wrap=first, overflow="fold")
     for row in found.rows:
         shown.add_row(*map(clean, map(str, row)))
     console.print(clean(found.caption))

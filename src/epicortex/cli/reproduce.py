@@ -18,7 +18,7 @@ from epicortex.wording import clean, count, duration, percent, plural
 if TYPE_CHECKING:
     from epicortex.cli.watching import Stopper
     from epicortex.config import Config
-    from epicortex.errors import RunError
+    from epicortex.errors import EpiCortexError
     from epicortex.reproduction.plan import Plan, PlannedRun
     from epicortex.run import Result, Watcher
 
@@ -29,7 +29,12 @@ _OURS: Final = {
     "evolution.seed": "seeds are 1, 2, 3 and so on: use --runs",
     "evolution.speciation": "use --speciation",
     "data.source": "name the data sets as DATA",
+}
+#: Settings that would end a run early, so that it is never finished.
+_ENDS: Final = {
     "evolution.minutes": "a clock would make runs that cannot be repeated",
+    "evolution.target": "all runs have as many generations",
+    "evolution.plateau": "all runs have as many generations",
     "evolution.trainings": "a run has --generations, and its controls the trainings it took",
 }
 _CANNOT_GO_ON: Final = 4
@@ -61,8 +66,11 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, and write the tables."""
     from epicortex import engines
+    from epicortex.data import inventory
 
     plan = planned(arguments)
+    for name in plan.data:
+        inventory.built_in(name)
     if arguments.tables:
         _report(plan, arguments.out)
         return 0
@@ -77,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def planned(arguments: argparse.Namespace) -> Plan:
     """What was asked for; anything impossible is refused here."""
-    from epicortex import settings
+    from epicortex import fields, settings
     from epicortex.reproduction.controls import CONTROLS
     from epicortex.reproduction.plan import Plan
     from epicortex.reproduction.published import DATA
@@ -88,16 +96,23 @@ def planned(arguments: argparse.Namespace) -> Plan:
             raise UsageError(f"{name} is set by the experiment: {instead}")
     if arguments.speciation not in _SPECIATION:
         raise UsageError(f"--speciation is {arguments.speciation!r}; it must be on, off or both")
+    speciation = _SPECIATION[arguments.speciation]
     if not arguments.runs.isdecimal() or not 1 <= int(arguments.runs) <= 1000:
         raise UsageError(f"--runs is {arguments.runs!r}; it must be a whole number from 1 to 1000")
     names = [name.strip() for name in arguments.controls.split(",") if name.strip()]
     for name in names:
         if name not in (*CONTROLS, "all"):
             raise UsageError(f"{unknown('control', name, CONTROLS)}; there are all, {', '.join(CONTROLS)}")
+    # Without species, limits on their number do not matter.
+    changes["evolution.speciation"] = speciation[0]
+    config = settings.resolve(arguments.preset, changes, called=called)
+    for name, why in _ENDS.items():
+        if fields.value_of(config, name) is not None:
+            raise UsageError(f"{name} is {fields.value_of(config, name)}, and must not be set here: {why}")
     return Plan(
-        config=settings.resolve(arguments.preset, changes, called=called),
+        config=config,
         data=tuple(dict.fromkeys(arguments.data)) or tuple(DATA),
-        speciation=_SPECIATION[arguments.speciation],
+        speciation=speciation,
         runs=int(arguments.runs),
         controls=tuple(name for name in CONTROLS if name in names or "all" in names),
     )
@@ -111,7 +126,6 @@ def _check_data(plan: Plan) -> None:
     directory = plan.config.data.directory
     known = {one.name: one for one in inventory.status(Path(directory) if directory else None)}
     for name in plan.data:
-        inventory.built_in(name)
         if known[name].state == "missing":
             raise DataError(
                 f"{name} is not in {known[name].where}; epicortex data get {name} fetches it there, "
@@ -162,8 +176,9 @@ class _Observer:
         self._quiet: bool = arguments.quiet
         self._stopper = stopper
         self._stack = stack
-        self._due = estimates.survey(plan, arguments.out)
-        self._pace = estimates.learned(arguments.out)
+        self._out: Path = arguments.out
+        self._due = estimates.survey(plan, self._out)
+        self._pace = estimates.learned(self._out)
 
     def begin(self, run: PlannedRun, folder: Path, config: Config) -> Watcher:
         """Open a display for the run."""
@@ -183,15 +198,16 @@ class _Observer:
 
     def end(self, run: PlannedRun, result: Result) -> None:
         """Close the display, and say what came out."""
+        from epicortex.reproduction import estimates
+
         self._stack.close()
-        trainings = sum(line["networks"] for line in result.history)
-        self._pace.add(run.experiment.data, sum(line["seconds"] for line in result.history), trainings)
+        self._pace = estimates.learned(self._out)
         if not result.interrupted and result.best is not None:
             facts, genome = result.best.facts, result.best.genome
             size = plural(genome.parameters, "parameter")
             print(f"{run.folder}: champion {percent(facts.fitness)}, {size}", flush=True)
 
-    def failed(self, run: PlannedRun, error: RunError) -> None:
+    def failed(self, run: PlannedRun, error: EpiCortexError) -> None:
         """Close the display, and say why."""
         self._stack.close()
         print(f"epicortex: {clean(f'{run.folder}: {error}')}", file=sys.stderr, flush=True)
@@ -201,10 +217,11 @@ class _Observer:
         left = watch.left()
         if left is None or watch.last is None:
             return words
+        from epicortex.reproduction import estimates
+
         pace = self._pace.copy()
-        pace.add(
-            self._due[place].run.experiment.data, sum(watch.seconds), len(watch.seconds) * watch.last.networks
-        )
+        kind = estimates.kind(self._due[place].run.experiment)
+        pace.add(kind, sum(watch.seconds), len(watch.seconds) * watch.last.networks)
         later = sum(due.seconds(pace) or 0.0 for due in self._due[place + 1 :])
         return f"{words}, {duration(left + later)} left in all"
 
@@ -215,15 +232,13 @@ def _dry_run(plan: Plan, out: Path) -> int:
 
     due = estimates.survey(plan, out)
     pace = estimates.learned(out)
-    for data in plan.data:
-        if not pace.trainings.get(data) and any(
-            one.run.experiment.data == data and one.trainings for one in due
-        ):
-            seconds, trainings = estimates.measure(
-                plan.configured(due[0].run).with_changes(data={"source": data})
-            )
-            pace.add(data, seconds, trainings)
-            print(f"{data}: {plural(trainings, 'founder')} trained in {duration(seconds)}")
+    for one in due:
+        kind = estimates.kind(one.run.experiment)
+        if one.trainings and not pace.trainings.get(kind):
+            seconds, trainings = estimates.measure(plan.configured(one.run))
+            pace.add(kind, seconds, trainings)
+            title = one.run.experiment.original.title
+            print(f"{title}: {plural(trainings, 'founder')} trained in {duration(seconds)}")
     width = max(len(str(one.run.folder)) for one in due)
     for one in due:
         left = (
@@ -233,5 +248,5 @@ def _dry_run(plan: Plan, out: Path) -> int:
     total = sum(one.seconds(pace) or 0.0 for one in due)
     to_do = count(sum(one.trainings for one in due))
     print(f"{plural(len(due), 'run')}, {to_do} trainings to do, about {duration(total)}")
-    print("Networks change in size as they evolve, so this is a rough estimate.")
+    print("Networks change in size as they evolve, without speciation most of all: this is a rough estimate.")
     return 0

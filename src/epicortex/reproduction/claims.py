@@ -16,7 +16,7 @@ from epicortex.report.words import Measure, share
 from epicortex.reproduction.gathering import Figures, Results, values
 from epicortex.reproduction.plan import Experiment
 from epicortex.reproduction.published import DATA
-from epicortex.reproduction.statistics import Difference, cannot_tell, difference, trend
+from epicortex.reproduction.statistics import SIGNIFICANT, Difference, cannot_tell, difference, trend
 from epicortex.wording import count, plural
 
 Verdict: TypeAlias = Literal["holds", "holds so far", "holds in part", "does not hold", "open"]
@@ -42,6 +42,10 @@ class Case:
     agrees: bool | None
     """None where there are no finished runs to tell by."""
     figures: str
+    runs: int = 0
+    """How many runs it rests on; of two sets, those of the smaller."""
+    p: float | None = None
+    """Of a difference between two sets: how likely chance alone gives as much."""
     caution: str = ""
     """What these runs cannot show."""
 
@@ -67,13 +71,19 @@ class Claim:
 
     @property
     def summary(self) -> str:
-        """The verdict with how many cases there are for it."""
-        known = [case.agrees for case in self.cases if case.agrees is not None]
+        """The verdict with how many cases there are for it, and how firm they are."""
+        known = [case for case in self.cases if case.agrees is not None]
         missing = len(self.cases) - len(known)
         if not known:
             return "open: there are no runs to tell by"
-        text = f"{self.verdict}: in {sum(known)} of {plural(len(known), 'case')}"
-        return text + (f"; {missing} not run" if missing else "")
+        agreeing = sum(case.agrees is True for case in known)
+        text = f"{self.verdict}: in {agreeing} of {plural(len(known), 'case')}"
+        low, high = min(case.runs for case in known), max(case.runs for case in known)
+        firm = f"{plural(high, 'run')} each" if low == high else f"{low} to {high} runs each"
+        tested = [case.p for case in known if case.p is not None]
+        if tested and min(tested) >= SIGNIFICANT:
+            firm += f", no difference significant at {SIGNIFICANT:g}"
+        return f"{text} ({firm})" + (f"; {missing} not run" if missing else "")
 
     @property
     def cautions(self) -> list[str]:
@@ -120,7 +130,8 @@ def check(results: Results) -> list[Claim]:
         _each(
             results,
             "With speciation many structural mutations are refused",
-            f"At least {share(MANY, 1)} of the attempts to add or remove nodes and layers, over all runs.",
+            f"At least {share(MANY, 1)} of the attempts to add or remove nodes and layers, over all runs; "
+            "attempts of networks that were culled in the same generation are not on record.",
             (True,),
             _refused,
         ),
@@ -168,7 +179,7 @@ def _each(
     for experiment in (Experiment(data, mode) for data in DATA for mode in modes):
         runs = results.of(experiment)
         agrees, figures = judge(runs) if runs else (None, "not run")
-        cases.append(Case(experiment.title, agrees, figures))
+        cases.append(Case(experiment.title, agrees, figures, len(runs)))
     return Claim(title, measured, tuple(cases))
 
 
@@ -270,7 +281,8 @@ def _wider(results: Results) -> Claim:
         else:
             digits, things = known
             text = f"{_ACCURACY.change(digits)} points for digits, {_ACCURACY.change(things)} for things"
-            cases.append(Case(_mode(mode), things > digits, text))
+            runs = min(min(gap.first.count, gap.second.count) for gap in gaps if gap)
+            cases.append(Case(_mode(mode), things > digits, text, runs))
     return Claim(
         "The gap between Fashion-MNIST and CIFAR-10 is wider than that between MNIST and SVHN",
         "The differences of the two claims before.",
@@ -285,8 +297,8 @@ def _difference(results: Results, one: Experiment, other: Experiment, measure: s
 def _compared(name: str, found: Difference | None, agrees: Callable[[Difference], bool]) -> Case:
     if found is None:
         return Case(name, None, "not run")
-    caution = cannot_tell(found.first.count, found.second.count) or ""
-    return Case(name, agrees(found), against(found), caution)
+    n, m = found.first.count, found.second.count
+    return Case(name, agrees(found), against(found), min(n, m), found.p, cannot_tell(n, m) or "")
 
 
 def _mode(speciation: bool) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,6 @@ from epicortex.reproduction.statistics import (
 from epicortex.storage import RunRecord, atomic, read_run
 from epicortex.wording import NOTHING, count, one_line, plural
 
-_ACCURACY: Final = Measure.of("accuracy")
 #: With so few runs an interval from drawing them anew is too narrow.
 _FEW: Final = 10
 
@@ -45,16 +45,6 @@ class Quantity:
     name: str
     get: Callable[[Figures], float | None]
     fitness: bool
-
-    def text(self, value: float | None) -> str:
-        """A value in words."""
-        return _ACCURACY.text(value) if self.fitness else count(value)
-
-    def change(self, value: float | None) -> str:
-        """A difference in words."""
-        if self.fitness or value is None:
-            return _ACCURACY.change(value)
-        return f"{round(value):+,}".replace("-", "−")
 
 
 QUANTITIES: Final = (
@@ -77,6 +67,18 @@ class Compared:
     """None where a set has no figure."""
     adjusted: float | None
     """The p that takes into account how many quantities are tested (Holm)."""
+    measure: Measure
+    """How its fitness is written."""
+
+    def text(self, value: float | None) -> str:
+        """A value in words."""
+        return self.measure.text(value) if self.quantity.fitness else count(value)
+
+    def change(self, value: float | None) -> str:
+        """A difference in words."""
+        if self.quantity.fitness or value is None:
+            return self.measure.change(value)
+        return f"{round(value):+,}".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,10 @@ class Comparison:
 def compare(first: Sequence[Path], second: Sequence[Path]) -> Comparison:
     """Compare the runs in some folders with those in others."""
     sets = _records(first), _records(second)
-    shared = {run.path.resolve() for run in sets[0]} & {run.path.resolve() for run in sets[1]}
-    if shared:
+    known = {run.info.id for run in sets[0]}
+    if shared := [run.path for run in sets[1] if run.info.id in known]:
         raise StorageError(f"{min(shared)} is in both sets; a run cannot be compared with itself")
+    measure = Measure.of(sets[0][0].config.training.fitness)
     read = [[figures(run) for run in runs] for runs in sets]
     pairs = [
         [[value for run in runs if (value := quantity.get(run)) is not None] for runs in read]
@@ -103,7 +106,7 @@ def compare(first: Sequence[Path], second: Sequence[Path]) -> Comparison:
     tested = [difference(one, other) for one, other in pairs]
     adjusted = iter(holm([found.p for found in tested if found]))
     compared = tuple(
-        Compared(quantity, (one, other), found, next(adjusted) if found else None)
+        Compared(quantity, (one, other), found, next(adjusted) if found else None, measure)
         for quantity, (one, other), found in zip(QUANTITIES, pairs, tested, strict=True)
     )
     folders = [run.path for run in sets[0]], [run.path for run in sets[1]]
@@ -120,13 +123,13 @@ def table(comparison: Comparison) -> Table:
             continue
         interval = NOTHING
         if found.low is not None:
-            interval = f"{quantity.change(found.low)} to {quantity.change(found.high)}"
+            interval = f"{one.change(found.low)} to {one.change(found.high)}"
         rows.append(
             (
                 quantity.name,
-                quantity.text(found.first.mean),
-                quantity.text(found.second.mean),
-                quantity.change(found.difference),
+                one.text(found.first.mean),
+                one.text(found.second.mean),
+                one.change(found.difference),
                 interval,
                 f"{found.u:g}",
                 f"{found.p:.2g}",
@@ -136,16 +139,18 @@ def table(comparison: Comparison) -> Table:
         )
     n, m = (plural(len(folders), "run") for folders in comparison.folders)
     head = ("measure", "A", "B", "A − B", f"{CONFIDENCE:.0%} interval", "U", "p", "p (Holm)", "effect")
-    return Table(f"A: {n}; B: {m}; means, of the last generation", head, rows)
+    when = "test fitness and champion's parameters of the run's champion, all else of the last generation"
+    return Table(f"A: {n}; B: {m}; means, {when}", head, rows)
 
 
 def plots(comparison: Comparison) -> dict[str, Figure]:
     """Every run as a dot, every mean as a line, for fitness and for parameters."""
     drawn = {}
-    for name, title, fitness in (("fitness", "%", True), ("parameters", "parameters", False)):
+    for name, fitness in (("fitness", True), ("parameters", False)):
         shown_here = [one for one in comparison.compared if one.quantity.fitness == fitness and one.found]
         if shown_here:
-            drawn[name] = _dots(shown_here, title, 100 if fitness else 1)
+            percent = fitness and shown_here[0].measure.percent
+            drawn[name] = _dots(shown_here, "%" if percent else name, 100 if percent else 1)
     return drawn
 
 
@@ -184,12 +189,13 @@ ABOUT: Final = (
 
 
 def _records(paths: Iterable[Path]) -> list[RunRecord]:
-    folders = [folder for path in paths for folder in _folders(path)]
-    runs = [read_run(folder) for folder in dict.fromkeys(folders)]
-    for run in runs:
+    """The runs, each once, however often and by whatever path it is named."""
+    runs: dict[str, RunRecord] = {}
+    for run in (read_run(folder) for path in paths for folder in _folders(path)):
         if not run.history:
             raise StorageError(f"{run.path} has no complete generation yet; leave it out, or resume it")
-    return runs
+        runs.setdefault(run.info.id, run)
+    return list(runs.values())
 
 
 def _folders(path: Path) -> list[Path]:
@@ -214,6 +220,10 @@ def _notes(sets: tuple[list[RunRecord], list[RunRecord]], compared: Sequence[Com
         )
         if (least := tested * least_p(n, m)) >= SIGNIFICANT:
             yield f"Of {tested} measures the clearest can have a p (Holm) of {min(1.0, least):.2g} at best."
+    for one in compared:
+        own, others = map(len, one.values)
+        if (own, others) != (n, m):
+            yield f"Not every run has a figure for {one.quantity.name}: there are {own} and {others}."
     if min(n, m) < 2:
         yield "A single run has no deviation, and no interval can be given."
     elif min(n, m) < _FEW:
@@ -229,9 +239,13 @@ def _notes(sets: tuple[list[RunRecord], list[RunRecord]], compared: Sequence[Com
         f"{name} ({', '.join(shown(value_of(runs[0].config, name)) for runs in sets)})" for name in apart
     )
     yield f"A and B differ in: {', '.join(values)}." if apart else "A and B have the same settings."
-    seeds = [sorted(run.config.evolution.seed for run in runs) for runs in sets]
-    if not apart and set(seeds[0]) & set(seeds[1]):
-        yield "Some runs of A and B have equal settings and seeds: they are the same run done twice."
+    every = [run for runs in sets for run in runs]
+    if any(not _settings(one, other) and _seed(one) == _seed(other) for one, other in combinations(every, 2)):
+        yield "Some runs have equal settings and seeds: they are the same run done twice, and count as two."
+
+
+def _seed(run: RunRecord) -> int:
+    return run.config.evolution.seed
 
 
 def _settings(one: RunRecord, other: RunRecord) -> list[str]:
@@ -275,7 +289,7 @@ def _dots(compared: Sequence[Compared], title: str, factor: float) -> Figure:
 def _values(comparison: Comparison) -> Table:
     """Behind the plots: the figures of every run."""
     rows = [
-        (one.quantity.name, name, ", ".join(one.quantity.text(value) for value in values))
+        (one.quantity.name, name, ", ".join(one.text(value) for value in values))
         for one in comparison.compared
         for name, values in zip("AB", one.values, strict=True)
     ]

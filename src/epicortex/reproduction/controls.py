@@ -100,7 +100,8 @@ CONTROLS: Final[dict[str, Control]] = {
         Control(
             "mutation",
             "mutation only",
-            "No crossover: every child is a clone of one parent with a kernel resized; all else is as ever.",
+            "No crossover: every child is a clone of one parent with a kernel resized. Without speciation "
+            "more are born, since a network is wholly similar to itself; all else is as ever.",
             _mutation,
         ),
         Control(

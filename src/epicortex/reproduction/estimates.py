@@ -6,52 +6,60 @@ Networks grow and shrink as they evolve, so an estimate is no promise; it decide
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from epicortex import budget, engines, preparation
 from epicortex.config import Config, EvolutionConfig
 from epicortex.errors import StorageError
 from epicortex.preparation import Extensions
-from epicortex.reproduction.execution import State, expected, state_of
-from epicortex.reproduction.plan import Plan, PlannedRun, found
+from epicortex.reproduction.execution import State, check_control, expected, state_of
+from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
 from epicortex.storage import read_run
 
 #: How many founders a measurement trains, for each worker.
 _SAMPLE: Final = 4
 
 
+#: What the pace hangs on: the data set, and whether there are species, since without them networks grow.
+Kind: TypeAlias = tuple[str, bool]
+
+
+def kind(experiment: Experiment) -> Kind:
+    """What the pace of an experiment's runs hangs on."""
+    return experiment.data, experiment.speciation
+
+
 @dataclass(slots=True)
 class Pace:
-    """Seconds a training, by data set, learned from whatever generations there are."""
+    """Seconds a training, by data set and mode, learned from whatever generations there are."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
-    trainings: dict[str, int] = field(default_factory=dict)
+    seconds: dict[Kind, float] = field(default_factory=dict)
+    trainings: dict[Kind, int] = field(default_factory=dict)
 
-    def learn(self, data: str, history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> None:
-        """Take in some generations."""
-        self.add(data, sum(line["seconds"] for line in history), budget.spent(history, settings))
-
-    def add(self, data: str, seconds: float, trainings: int) -> None:
+    def add(self, kind: Kind, seconds: float, trainings: int) -> None:
         """Take in so many trainings, and the seconds they took together."""
-        self.seconds[data] = self.seconds.get(data, 0.0) + seconds
-        self.trainings[data] = self.trainings.get(data, 0) + trainings
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
+        self.trainings[kind] = self.trainings.get(kind, 0) + trainings
 
     def copy(self) -> Pace:
         """Another that can learn on its own."""
         return Pace(dict(self.seconds), dict(self.trainings))
 
-    def of(self, data: str) -> float | None:
-        """The seconds of a training on this data, else on the others; None where nothing is known.
+    def of(self, kind: Kind) -> float | None:
+        """The seconds of a training of this kind, else on this data, else on any; None where none is known.
 
         >>> pace = Pace()
-        >>> pace.add("mnist", 30.0, 60)
-        >>> pace.of("mnist"), pace.of("svhn"), Pace().of("mnist")
-        (0.5, 0.5, None)
+        >>> pace.add(("mnist", True), 30.0, 60)
+        >>> pace.of(("mnist", True)), pace.of(("mnist", False)), pace.of(("svhn", True))
+        (0.5, 0.5, 0.5)
+        >>> Pace().of(("mnist", True)) is None
+        True
         """
-        names: Iterable[str] = [data] if self.trainings.get(data) else self.trainings
+        known = [other for other, number in self.trainings.items() if number]
+        near = [other for other in known if other == kind] or [one for one in known if one[0] == kind[0]]
+        names = near or known
         trainings = sum(self.trainings[name] for name in names)
         return sum(self.seconds[name] for name in names) / trainings if trainings else None
 
@@ -84,7 +92,7 @@ class Due:
 
     def seconds(self, pace: Pace) -> float | None:
         """About how long that takes."""
-        each = pace.of(self.run.experiment.data)
+        each = pace.of(kind(self.run.experiment))
         return None if each is None else each * self.trainings
 
 
@@ -94,11 +102,16 @@ def survey(plan: Plan, out: Path) -> list[Due]:
 
 
 def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
-    config = expected(plan, run, out)
-    if config is None:
-        # A control takes what its original takes.
-        return Due(run, "new", trainings(plan.configured(run).evolution))
-    state = state_of(out / run.folder, config)
+    try:
+        config = expected(plan, run, out)
+        if config is None:
+            check_control(plan, run, out)
+            # A control takes what its original takes.
+            return Due(run, "new", trainings(plan.configured(run).evolution))
+        state = state_of(out / run.folder, config)
+    except StorageError:
+        # One run's affair: what is wrong with it is said when its turn comes.
+        return Due(run, "damaged", 0)
     if state == "finished":
         return Due(run, state, 0)
     left = trainings(config.evolution)
@@ -111,7 +124,9 @@ def learned(out: Path) -> Pace:
     """The pace of all runs that are there."""
     pace = Pace()
     for run in found(out):
-        pace.learn(run.experiment.data, _history(out / run.folder), EvolutionConfig())
+        history = _history(out / run.folder)
+        seconds = math.fsum(line["seconds"] for line in history)
+        pace.add(kind(run.experiment), seconds, budget.spent(history, EvolutionConfig()))
     return pace
 
 

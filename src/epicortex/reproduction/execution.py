@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from epicortex import budget, preparation
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config
-from epicortex.errors import ConfigError, RunError, StorageError
+from epicortex.errors import ConfigError, EpiCortexError, RunError, StorageError, UnwritableError
 from epicortex.fields import settings, shown, value_of
 from epicortex.loop import Watcher
 from epicortex.preparation import Extensions
@@ -23,7 +23,7 @@ from epicortex.run import Result, evolve, resume
 from epicortex.storage import RunRecord, read_run
 from epicortex.storage.folder import read_config
 
-State: TypeAlias = Literal["new", "begun", "finished"]
+State: TypeAlias = Literal["new", "begun", "finished", "damaged"]
 _GENERATIONS: Final = "evolution.generations"
 #: Settings that neither the results of a run nor its length hang on.
 FREE: Final = MAY_CHANGE_ON_RESUME - {
@@ -41,8 +41,8 @@ class Observer(Protocol):
     def end(self, run: PlannedRun, result: Result) -> None:
         """A run has come to its end, or was interrupted."""
 
-    def failed(self, run: PlannedRun, error: RunError) -> None:
-        """A run cannot go on; the others do."""
+    def failed(self, run: PlannedRun, error: EpiCortexError) -> None:
+        """A run cannot go on, or its folder is beyond mending; the others go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +62,34 @@ def carry_out(
     for run in plan.planned():
         if stop.is_set():
             return Carried(failed, True)
-        folder = out / run.folder
-        config = expected(plan, run, out)
-        if config is None:
-            # Its original could not go on, which was said.
-            failed += 1
-            continue
-        state = state_of(folder, config)
-        if state == "finished":
-            continue
-        watcher = observer.begin(run, folder, config)
         try:
-            result = _run(folder, config, state, watcher, stop, command)
-        except RunError as error:
+            result = _carry_on(plan, run, out, observer, stop, command)
+        except UnwritableError:
+            raise
+        except (RunError, StorageError) as error:
             observer.failed(run, error)
             failed += 1
             continue
-        observer.end(run, result)
-        if result.interrupted:
+        if result is not None and result.interrupted:
             return Carried(failed, True)
     return Carried(failed, False)
+
+
+def _carry_on(
+    plan: Plan, run: PlannedRun, out: Path, observer: Observer, stop: threading.Event, command: str
+) -> Result | None:
+    """Begin a run or go on with it; None where it is finished already."""
+    folder = out / run.folder
+    config = expected(plan, run, out)
+    if config is None:
+        raise RunError(f"the run it belongs to, {run.original.folder}, is not finished")
+    state = state_of(folder, config)
+    if state == "finished":
+        return None
+    watcher = observer.begin(run, folder, config)
+    result = _run(folder, config, state, watcher, stop, command)
+    observer.end(run, result)
+    return result
 
 
 def expected(plan: Plan, run: PlannedRun, out: Path) -> Config | None:
@@ -93,6 +101,21 @@ def expected(plan: Plan, run: PlannedRun, out: Path) -> Config | None:
     if original is None or state_of(folder, original) != "finished":
         return None
     return configured(CONTROLS[run.experiment.control], read_run(folder), original)
+
+
+def check_control(plan: Plan, run: PlannedRun, out: Path) -> None:
+    """A `ConfigError` where a control has the trainings of its original before that is extended."""
+    folder, original = out / run.folder, out / run.original.folder
+    if not (folder / "config.toml").exists() or not (original / "config.toml").exists():
+        return
+    budgeted, record = read_config(folder)[0].evolution.trainings, read_run(original)
+    generations = plan.configured(run.original).evolution.generations
+    spent = budget.spent(record.history, record.config.evolution)
+    if len(record.history) < generations and budgeted is not None and budgeted <= spent:
+        raise ConfigError(
+            f"{folder} has the trainings of a run of {len(record.history)} generations ({budgeted}); a "
+            "longer run needs a control of its own: choose another --out, or move that folder away"
+        )
 
 
 def state_of(folder: Path, config: Config) -> State:
@@ -109,6 +132,7 @@ def state_of(folder: Path, config: Config) -> State:
             )
     try:
         record = read_run(folder)
+        record.check()
         return "finished" if is_finished(record, config) else "begun"
     except StorageError:
         # Resuming goes back to a sound state, or says why there is none.

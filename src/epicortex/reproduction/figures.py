@@ -91,7 +91,11 @@ def controls(results: Results, experiment: Experiment) -> Figure:
             name = CONTROLS[one.control].title if one.control else "evolution"
             steps = np.linspace(0, min(run.trainings for run in runs), _STEPS)
             mean = np.mean([_over_trainings(run, steps) for run in runs], axis=0)
-            known = [(round(float(x)), round(float(y), 6)) for x, y in zip(steps, mean, strict=True) if y > 0]
+            known = [
+                (round(float(x)), round(float(y), 6))
+                for x, y in zip(steps, mean, strict=True)
+                if np.isfinite(y)
+            ]
             role = f"var(--c{place + 1})" if one.control else "var(--ink)"
             line = {"color": role, "width": 2, "dash": "solid" if one.control is None else "dash"}
             traces.append(
@@ -110,10 +114,10 @@ def controls(results: Results, experiment: Experiment) -> Figure:
 
 
 def _over_trainings(run: Figures, steps: Any) -> Any:
-    """The highest fitness so far, in percent, after so many trainings; 0 before the first generation."""
-    spent = np.minimum(np.cumsum([line["networks"] for line in run.history]), run.trainings)
-    best = np.maximum.accumulate([100 * (line["highest_fitness"] or 0.0) for line in run.history])
-    return np.concatenate([[0.0], best])[np.searchsorted(spent, steps, side="right")]
+    """The highest fitness so far, in percent, after so many trainings; no number before there is one."""
+    known = np.array([_ACCURACY.value(line["highest_fitness"]) for line in run.history], dtype=float)
+    best = np.fmax.accumulate(known)
+    return np.concatenate([[np.nan], best])[np.searchsorted(run.spent, steps, side="right")]
 
 
 def _parameters(history: History) -> list[float | None]:

@@ -20,6 +20,7 @@ from epicortex.report.reproduction import command
 from epicortex.reproduction.controls import CONTROLS, of_lineage
 from epicortex.reproduction.execution import differences, expected, is_finished, portable
 from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
+from epicortex.reproduction.published import DATA
 from epicortex.storage import NetworkLine, RunRecord, read_run
 
 History: TypeAlias = Sequence[dict[str, Any]]
@@ -32,7 +33,10 @@ class Figures:
     """What a run came to. Fitness is a fraction from 0 to 1."""
 
     history: History
-    trainings: int
+    spent: Sequence[int]
+    """The trainings after each generation."""
+    whole: int
+    """The generations in which all networks were trained: of a run with a budget not always the last."""
     seconds: float
     champion: float
     """The highest fitness of any generation."""
@@ -40,16 +44,33 @@ class Figures:
     test: float | None
     """The champion's accuracy on the test set, whether or not that was its fitness."""
     tried: int
-    """Attempts to add or remove nodes and layers."""
+    """Attempts to add or remove nodes and layers, of networks that lived on to the next generation."""
     refused: int
     """Those of them that were refused."""
     lineage: int | None = None
     """Of the control with the champion's structure: the trainings of the original champion's lineage."""
 
+    def until(self, generation: int) -> Figures:
+        """The same run as it stood after a generation."""
+        return replace(
+            self,
+            history=self.history[:generation],
+            spent=self.spent[:generation],
+            whole=min(self.whole, generation),
+        )
+
+    @property
+    def trainings(self) -> int:
+        """What it cost."""
+        return self.spent[-1]
+
     def last(self, measure: str) -> float | None:
-        """A field of the last generation."""
-        value = self.history[-1][measure]
-        return None if value is None else float(value)
+        """A field of the last generation in which all were trained; the highest fitness of the very last.
+
+        Networks that were only scored since the budget ended, newborns above all, would lower a mean.
+        """
+        line = self.history[-1 if measure == "highest_fitness" else max(1, self.whole) - 1]
+        return None if line[measure] is None else float(line[measure])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +112,7 @@ class Results:
     def experiments(self) -> list[Experiment]:
         """The experiments that were planned or begun, in the order of the table; controls after theirs."""
         runs = [*(one.run for one in self.runs), *self.due]
-        place = list(dict.fromkeys([*_ORDER, *(run.experiment.data for run in runs)]))
+        place = list(dict.fromkeys([*DATA, *(run.experiment.data for run in runs)]))
         names = [None, *CONTROLS]
         return sorted(
             {run.experiment for run in runs},
@@ -102,9 +123,6 @@ class Results:
     def complete(self) -> bool:
         """Whether every run of the plan is finished and counts."""
         return not self.due and all(one.counts for one in self.runs)
-
-
-_ORDER: Final = ("mnist", "svhn", "fashion-mnist", "cifar10")
 
 
 def gather(plan: Plan, out: Path) -> Results:
@@ -126,7 +144,8 @@ def figures(record: RunRecord) -> Figures:
     measured_there = facts.fitness_on == "test" and record.config.training.fitness == "accuracy"
     return Figures(
         history=record.history,
-        trainings=budget.spent(record.history, record.config.evolution),
+        spent=budget.totals(record.history, record.config.evolution),
+        whole=budget.whole(record.history, record.config.evolution),
         seconds=sum(line["seconds"] for line in record.history),
         champion=facts.fitness,
         champion_parameters=record.champion().genome.parameters,
@@ -137,7 +156,7 @@ def figures(record: RunRecord) -> Figures:
 
 
 def values(runs: Iterable[Figures], measure: str) -> list[float]:
-    """A field of the last generation of each run; those without it are left out."""
+    """What each run came to in one measure; those without it are left out."""
     return [value for run in runs if (value := run.last(measure)) is not None]
 
 

@@ -58,16 +58,6 @@ class Difference:
         """How large the effect is, in their words."""
         return next((word for least, word in _EFFECTS if max(self.a, 1 - self.a) >= least), "negligible")
 
-    @property
-    def least_p(self) -> float:
-        """The smallest p that sets of this size can give."""
-        return least_p(self.first.count, self.second.count)
-
-    @property
-    def significant(self) -> bool:
-        """Whether p is below the usual limit."""
-        return self.p < SIGNIFICANT
-
 
 def summary(values: Sequence[float]) -> Summary | None:
     """Some figures in short; None where there are none.

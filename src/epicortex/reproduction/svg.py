@@ -31,11 +31,10 @@ class _Scale:
     high: float
     start: float
     end: float
-    log: bool
 
     def place(self, value: float) -> float:
-        low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
-        return round(self.start + (self.end - self.start) * (at - low) / (high - low), 2)
+        part = (value - self.low) / (self.high - self.low)
+        return round(self.start + (self.end - self.start) * part, 2)
 
 
 def picture(figure: Figure, title: str) -> str:
@@ -71,34 +70,25 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _scale(traces: Sequence[Figure], key: str, axis: Mapping[str, Any], start: float, end: float) -> _Scale:
-    log = axis.get("type") == "log"
     if "range" in axis:
         low, high = axis["range"]
     else:
         values = [value for trace in traces for value in trace[key] if value is not None] or [0.0, 1.0]
         low, high = min(values), max(values)
-        if axis.get("rangemode") == "tozero" and not log:
+        if axis.get("rangemode") == "tozero":
             low = min(0.0, low)
-    if log:
-        return _Scale(low / 1.1, high * 1.1, start, end, log)
     if high == low:
         low, high = low - 0.5, high + 0.5
     if key == "y":
         high += 0.04 * (high - low)
-    return _Scale(low, high, start, end, log)
+    return _Scale(low, high, start, end)
 
 
 def _marks(axis: Mapping[str, Any], scale: _Scale) -> list[tuple[float, str]]:
     """Where an axis has a tick, and what it says."""
     if "tickvals" in axis:
         return [(scale.place(at), text) for at, text in zip(axis["tickvals"], axis["ticktext"], strict=True)]
-    if scale.log:
-        powers = range(math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high)) + 1)
-        values = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-        values = [value for value in values if scale.low <= value <= scale.high]
-    else:
-        values = ticks(scale.low, scale.high)
-    return [(scale.place(value), f"{value:,.6g}") for value in values]
+    return [(scale.place(value), f"{value:,.6g}") for value in ticks(scale.low, scale.high)]
 
 
 def _horizontal(axis: Mapping[str, Any], scale: _Scale) -> list[str]:

@@ -14,12 +14,13 @@ from statistics import fmean
 from typing import Any, Final
 
 from epicortex.config import Config
+from epicortex.fields import value_of
 from epicortex.report.reproduction import options
 from epicortex.report.tables import Table
 from epicortex.report.words import Measure, share
 from epicortex.reproduction.claims import Claim
 from epicortex.reproduction.controls import CONTROLS
-from epicortex.reproduction.execution import portable
+from epicortex.reproduction.execution import differences, portable
 from epicortex.reproduction.gathering import Figures, Gathered, Results, values
 from epicortex.reproduction.plan import Experiment
 from epicortex.reproduction.published import (
@@ -31,7 +32,8 @@ from epicortex.reproduction.published import (
     published,
 )
 from epicortex.reproduction.published import Measure as PaperMeasure
-from epicortex.reproduction.statistics import Difference, Summary, cannot_tell, difference, summary
+from epicortex.reproduction.statistics import Difference, Summary, cannot_tell, difference, holm, summary
+from epicortex.settings import resolve
 from epicortex.wording import NOTHING, count, duration, plural
 
 #: What stands in a column with the heading fitness.
@@ -40,6 +42,13 @@ SHORT: Final[dict[PaperMeasure, str]] = {
     "average_fitness": "average",
     "offspring_fitness": "offspring before BP",
 }
+_SIZES: Final = {
+    "evolution.generations": GENERATIONS,
+    "evolution.initial_networks": INITIAL_NETWORKS,
+    "evolution.max_networks": MAX_NETWORKS,
+}
+#: What a row's own options say.
+_OWN: Final = {"--evolution.seed", "--evolution.speciation"}
 _COMPARED: Final[tuple[PaperMeasure, ...]] = ("highest_fitness", "average_fitness")
 _ACCURACY: Final = Measure.of("accuracy")
 _CSV: Final = (
@@ -67,9 +76,18 @@ def rows(results: Results) -> list[Row]:
 
 def is_paper_size(config: Config) -> bool:
     """Whether the figures can be set beside the published ones: as many networks and generations."""
-    own = config.evolution
-    sizes = (own.generations, own.initial_networks, own.max_networks)
-    return sizes == (GENERATIONS, INITIAL_NETWORKS, MAX_NETWORKS)
+    return all(value_of(config, name) == size for name, size in _SIZES.items())
+
+
+def is_paper_measure(config: Config) -> bool:
+    """Whether fitness is what it is in the paper: the accuracy on the test set."""
+    return (config.training.fitness, config.training.fitness_on) == ("accuracy", "test")
+
+
+def other_settings(config: Config) -> list[str]:
+    """The settings, sizes apart, in which the runs are not those of the preset `paper`."""
+    own = {"evolution.seed", "evolution.speciation", "data.source", *_SIZES}
+    return [name for name in differences(config, resolve("paper")) if name not in own]
 
 
 def size_words(config: Config) -> str:
@@ -108,26 +126,27 @@ def beside(results: Results) -> Table:
 
 def controls(results: Results) -> Table | None:
     """What each control came to at the same cost, and how evolution differs from it."""
-    cells: list[tuple[Any, ...]] = []
+    cells: list[tuple[str, str, Difference]] = []
     for experiment in (one for one in results.experiments if one.control is None):
         plain = results.of(experiment)
         for name in CONTROLS:
             runs = results.of(Experiment(experiment.data, experiment.speciation, name))
-            for title, figures in _readings(name, runs):
+            for title, seen in _readings(name, runs):
                 for measure in _COMPARED:
-                    found = difference(values(plain, measure), [one[measure] for one in figures])
-                    if found:
-                        cells.append((f"{experiment.title}: {title}", SHORT[measure], *_compared(found)))
+                    if found := difference(values(plain, measure), values(seen, measure)):
+                        cells.append((f"{experiment.title}: {title}", SHORT[measure], found))
+    if not cells:
+        return None
+    adjusted = holm([found.p for _, _, found in cells])
     head = ("evolution against", "fitness", "runs", "evolution", "control", "difference", "95 % interval")
-    return (
-        Table(
-            "Evolution against its controls, at equal cost, in percent; differences in points",
-            (*head, "A", "p"),
-            cells,
-            frozenset({0, 1}),
-        )
-        if cells
-        else None
+    return Table(
+        "Evolution against its controls, at equal cost, in percent; differences in points",
+        (*head, "A", "p", "p (Holm)"),
+        [
+            (title, measure, *_compared(found), f"{p:.2g}")
+            for (title, measure, found), p in zip(cells, adjusted, strict=True)
+        ],
+        frozenset({0, 1}),
     )
 
 
@@ -205,7 +224,10 @@ def cases(claim: Claim) -> Table:
 
 
 def repeating(results: Results, experiment: Experiment) -> str:
-    """The command that gives a row of the table again: all its runs, and for a control their originals."""
+    """The command that gives a row of the table again: all its runs, and for a control their originals.
+
+    Where a seed in between does not count it gives more runs than the row has, which is said behind it.
+    """
     seeds = [one.run.seed for one in results.runs if one.run.experiment == experiment and one.counts]
     words = [
         "epicortex",
@@ -218,8 +240,10 @@ def repeating(results: Results, experiment: Experiment) -> str:
     if experiment.control:
         words += ["--controls", experiment.control]
     for option in options(portable(results.plan.config)):
-        words += option
-    return shlex.join(words)
+        words += option if option[0] not in _OWN else []
+    gaps = sorted({*range(1, max(seeds, default=1))} - {*seeds}) if seeds else []
+    note = f"  # the row is without {plural(len(gaps), 'seed')}: {', '.join(map(str, gaps))}" if gaps else ""
+    return shlex.join(words) + note
 
 
 def as_csv(results: Results) -> str:
@@ -258,7 +282,11 @@ def _row(results: Results, experiment: Experiment, measure: PaperMeasure) -> Row
     paper = published(experiment.data, experiment.speciation, measure) if not experiment.control else None
     band = ""
     if ours and paper:
-        band = _band(100 * ours.mean, paper) if is_paper_size(results.plan.config) else "other size"
+        config = results.plan.config
+        if not is_paper_size(config):
+            band = "other size"
+        else:
+            band = _band(100 * ours.mean, paper) if is_paper_measure(config) else "other fitness"
     return Row(experiment, measure, ours, paper, band)
 
 
@@ -294,14 +322,13 @@ def _compared(found: Difference) -> tuple[str, ...]:
     )
 
 
-def _readings(name: str, runs: Sequence[Figures]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _readings(name: str, runs: Sequence[Figures]) -> Iterator[tuple[str, Sequence[Figures]]]:
     """When a control is looked at: at its end; that with the champion's structure also on the way there."""
     title = CONTROLS[name].title
     if any(run.lineage is not None for run in runs):
-        early = [run.history[min(run.lineage or 1, len(run.history)) - 1] for run in runs]
-        yield f"{title}, with the lineage's samples", early
+        yield f"{title}, with the lineage's samples", [run.until(run.lineage or 1) for run in runs]
         title = f"{title}, with the whole budget"
-    yield title, [run.history[-1] for run in runs]
+    yield title, runs
 
 
 def _final(figures: Figures | None) -> tuple[str, ...]:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from epicortex.fields import shown, value_of
 from epicortex.reproduction.gathering import Results
 from epicortex.reproduction.published import GENERATIONS, INITIAL_NETWORKS, MAX_NETWORKS, RUNS
-from epicortex.reproduction.tables import is_paper_size, size_words
+from epicortex.reproduction.tables import is_paper_size, other_settings, size_words
 from epicortex.wording import plural
 
 BUDGET: Final = (
     "The cost of a run is counted in trainings: one network trained in one generation on its portion of the "
     "training set is one training, also if it fails. A control may spend exactly as many as the run with the "
     "same data, mode and seed did; where its last generation would take more, only as many networks are "
-    "trained as are left, drawn evenly, and the others are scored as they are."
+    "trained as are left, drawn evenly, and the others are scored as they are. The average fitness is that "
+    "of the last generation in which all were trained. The highest is the best of unequally many networks, "
+    "chosen by the samples that it is measured on, which favours whoever has more of them."
 )
 BANDS: Final = "Curves are means over the runs; bands reach from the lowest run to the highest."
+TESTS: Final = (
+    "p is that of the two-sided Mann-Whitney test; p (Holm) takes into account how many rows the table has."
+)
 DEVIATIONS: Final = "Deviations are standard deviations with n − 1; a single run has none."
 
 
@@ -44,6 +50,9 @@ def standing(results: Results) -> Iterator[str]:
             f"{INITIAL_NETWORKS} → {MAX_NETWORKS} networks and {GENERATIONS} generations. The published "
             "figures stand beside ours for orientation only."
         )
+    if names := other_settings(results.plan.config):
+        values = (f"{name} is {shown(value_of(results.plan.config, name))}" for name in names)
+        yield f"These runs have other settings than the preset paper: {', '.join(values)}."
     if results.plan.config.training.fitness_on == "test":
         yield (
             "As in the paper, fitness is the accuracy on the test set, which evolution selects by: these "

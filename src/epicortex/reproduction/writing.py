@@ -90,6 +90,7 @@ def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) ->
     compared = tables.controls(results)
     if compared:
         yield from _table(compared)
+        yield f"{words.TESTS}\n"
         yield from (f"{sentence}\n" for sentence in tables.control_cautions(results))
         yield from _pictures("Fitness over trainings", "controls", drawn)
     else:
@@ -147,7 +148,7 @@ def _content(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> 
         "verdicts": tables.claims(found),
         "controls": list(CONTROLS.values()),
         "compared": tables.controls(results),
-        "cautions": tables.control_cautions(results),
+        "cautions": [words.TESTS, *tables.control_cautions(results)],
         "costs": tables.costs(results),
         "every_run": tables.every_run(results.runs),
         "due": [str(run.folder) for run in results.due],

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 MAX_LINE: Final = 100_000_000
 _MAX_ITEMS: Final = 4_000_000
+_BLOCK: Final = 1 << 20
 _NO_WARNINGS: Final = frozenset({"warnings"})
 
 
@@ -142,6 +143,24 @@ def read_networks(path: Path, mark: LogMark | None = None) -> Iterator[NetworkLi
     return _lines(path, checked, mark)
 
 
+def check_log(path: Path, mark: LogMark) -> None:
+    """A log is as it was written up to a mark, told by its checksum alone; else a `StorageError`."""
+    digest, left = hashlib.sha256(), mark.length
+    if os.path.lexists(path):
+        with atomic.explained(path, "read"), os.fdopen(atomic.open_regular(path), "rb") as stream:
+            while left and (block := stream.read(min(left, _BLOCK))):
+                digest.update(block)
+                left -= len(block)
+    if left or digest.hexdigest() != mark.sha256:
+        raise _damaged(path)
+
+
+def _damaged(path: Path) -> StorageError:
+    return StorageError(
+        f"{path} is damaged: it is not as it was written; epicortex resume goes back to a sound state"
+    )
+
+
 def _lines(path: Path, checked: Callable[[Any, str], T], mark: LogMark | None = None) -> Iterator[T]:
     digest, length, due = hashlib.sha256(), 0, mark is not None and mark.length > 0
     if os.path.lexists(path):
@@ -160,6 +179,4 @@ def _lines(path: Path, checked: Callable[[Any, str], T], mark: LogMark | None = 
             if len(line) == MAX_LINE:
                 raise StorageError(f"{path}, line {number} is too long")
     if due:
-        raise StorageError(
-            f"{path} is damaged: it is not as it was written; epicortex resume goes back to a sound state"
-        )
+        raise _damaged(path)

@@ -39,6 +39,13 @@ class RunRecord:
         """The run's champion; a `StorageError` before the first generation is complete."""
         return champions.read(self.path)
 
+    def check(self) -> None:
+        """Every log is as it was written, and the champion can be read; else a `StorageError`."""
+        for name, mark in self.marks.items():
+            lines.check_log(self.path / name, mark)
+        if self.history:
+            self.champion()
+
 
 def read_run(path: Path | str) -> RunRecord:
     """Read a run folder; anything in it that is damaged or not ours is a `StorageError` of one line."""
