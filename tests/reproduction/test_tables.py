@@ -16,6 +16,7 @@ import pytest
 
 from epicortex.cli import main
 from epicortex.reproduction import tables, writing
+from epicortex.reproduction.gathering import figures as gathered
 from epicortex.reproduction.gathering import gather
 from epicortex.reproduction.plan import Experiment, Plan, found
 from epicortex.reproduction.words import standing
@@ -66,6 +67,22 @@ def test_the_figures_are_those_of_the_last_generations(experiment: Path) -> None
         assert (row["published_mean"], row["band"]) == ("", "")
     # Controls without evolution have no offspring; all else is there.
     assert seen >= 2 * 5 * 2 + 2
+
+
+def test_the_average_with_newborns_untrained_is_that_of_the_networks_own_lines(experiment: Path) -> None:
+    lowered = 0
+    for run in found(experiment):
+        record = read_run(experiment / run.folder)
+        lines = [json.loads(line) for line in (record.path / "networks.jsonl").read_text().splitlines()]
+        for line in gathered(record).history:
+            own = [one for one in lines if one["generation"] == line["generation"]]
+            scores = [
+                one["fitness"] if one["fitness_before_training"] is None else one["fitness_before_training"]
+                for one in own
+            ]
+            assert line["average_untrained"] == pytest.approx(fmean(scores))
+            lowered += line["average_untrained"] != line["average_fitness"]
+    assert lowered > 10
 
 
 def test_the_markdown_table_says_the_same(experiment: Path) -> None:

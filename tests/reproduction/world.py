@@ -48,6 +48,7 @@ def history(
             "offspring": 2,
             "highest_fitness": highest(generation),
             "average_fitness": average(generation),
+            "average_untrained": average(generation),
             "offspring_fitness": offspring(generation) if generation > 1 else None,
             "mean_parameters": parameters(generation),
             "champion_parameters": 1000,

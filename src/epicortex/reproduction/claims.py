@@ -104,6 +104,11 @@ def check(results: Results) -> list[Claim]:
         ),
         _modes(results, "offspring_fitness", "The fitness of offspring before training"),
         _modes(results, "average_fitness", "The average fitness"),
+        _modes(
+            results,
+            "average_untrained",
+            "The average fitness, with newborns as they are before their training (published code),",
+        ),
         _close(results),
         _each(
             results,

@@ -6,6 +6,7 @@ of the others it is said why they do not.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ class Figures:
     """What a run came to. Fitness is a fraction from 0 to 1."""
 
     history: History
+    """The lines of history.jsonl, each with `average_untrained`: the average fitness if newborns count with
+    that before their training, as in the published code."""
     spent: Sequence[int]
     """The trainings after each generation."""
     whole: int
@@ -139,11 +142,11 @@ def gather(plan: Plan, out: Path) -> Results:
 
 def figures(record: RunRecord) -> Figures:
     """What one finished run came to, whatever folder it is in."""
-    tally = _structural(record.networks())
+    tally, averages = _over_networks(record.networks())
     facts = record.champion().facts
     measured_there = facts.fitness_on == "test" and record.config.training.fitness == "accuracy"
     return Figures(
-        history=record.history,
+        history=[{**line, "average_untrained": averages.get(line["generation"])} for line in record.history],
         spent=budget.totals(record.history, record.config.evolution),
         whole=budget.whole(record.history, record.config.evolution),
         seconds=sum(line["seconds"] for line in record.history),
@@ -205,6 +208,13 @@ def _why_not(record: RunRecord, config: Config | None, run: PlannedRun) -> str:
     return ""
 
 
-def _structural(lines: Iterable[NetworkLine]) -> Counter[str]:
-    """What became of the attempts to add or remove nodes and layers."""
-    return Counter(event.outcome for line in lines for event in line.events if event.type in STRUCTURAL)
+def _over_networks(lines: Iterable[NetworkLine]) -> tuple[Counter[str], dict[int, float]]:
+    """What became of the attempts to add or remove nodes and layers; the averages with newborns untrained."""
+    tally: Counter[str] = Counter()
+    fitness: dict[int, list[float]] = {}
+    for line in lines:
+        tally.update(event.outcome for event in line.events if event.type in STRUCTURAL)
+        before = line.fitness_before_training
+        if line.fitness is not None:
+            fitness.setdefault(line.generation, []).append(line.fitness if before is None else before)
+    return tally, {generation: math.fsum(own) / len(own) for generation, own in fitness.items()}
