@@ -47,6 +47,22 @@ def test_the_default_preset_differs_from_the_paper_where_the_rules_say_so() -> N
     assert paper.evolution.layer_choice == "parameters"
 
 
+def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_code() -> None:
+    paper, published = (settings.resolve(name).model_dump() for name in ("paper", "published"))
+    changed = {
+        name: value for name, value in published["evolution"].items() if value != paper["evolution"][name]
+    }
+    assert changed == {
+        "newborns": "scored",
+        "mutation_choice": "fitness",
+        "parent_shares": "fixed",
+        "kernel_start": "perimeter",
+        "kernel_weight": "nodes",
+        "spared": "ecosystem",
+    }
+    assert {**published, "evolution": paper["evolution"]} == paper
+
+
 def test_a_config_cannot_be_written_to() -> None:
     with pytest.raises(ValidationError):
         Config().evolution.seed = 2  # type: ignore[misc]
@@ -179,7 +195,7 @@ def test_a_file_that_cannot_be_a_config_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["papr", "nope", "", "/", ".toml", "paper.yaml"])
 def test_an_unknown_preset_is_refused_with_those_there_are(name: str) -> None:
-    assert "one of default, paper, or a file that ends in .toml" in refusal({}, name)
+    assert "one of default, paper, published, or a file that ends in .toml" in refusal({}, name)
 
 
 @given(

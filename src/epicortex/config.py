@@ -1,6 +1,6 @@
 """Every setting of a run, as frozen models: one field, one docstring, one allowed range.
 
-The values written here are the preset `paper`; `presets/` holds both presets as TOML. Reading presets, files
+The values written here are the preset `paper`; `presets/` holds all presets as TOML. Reading presets, files
 and overrides, and saying what is wrong with them, is left to `settings`.
 """
 

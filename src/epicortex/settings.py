@@ -72,7 +72,7 @@ def preset_names() -> tuple[str, ...]:
     """The packaged presets.
 
     >>> preset_names()
-    ('default', 'paper')
+    ('default', 'paper', 'published')
     """
     files = resources.files("epicortex").joinpath("presets").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
