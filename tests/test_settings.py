@@ -51,8 +51,6 @@ def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_co
     paper, published = (settings.resolve(name).model_dump() for name in ("paper", "published"))
     own = published["evolution"].items()
     changed = {name: value for name, value in own if value != paper["evolution"][name]}
-        name: value for name, value in published["evolution"].items() if value != paper["evolution"][name]
-    }
     assert changed == {
         "newborns": "scored",
         "mutation_choice": "fitness",
