@@ -139,8 +139,7 @@ def table(comparison: Comparison) -> Table:
         )
     n, m = (plural(len(folders), "run") for folders in comparison.folders)
     head = ("measure", "A", "B", "A − B", f"{CONFIDENCE:.0%} interval", "U", "p", "p (Holm)", "effect")
-    when = "test fitness and champion's parameters of the run's champion, all else of the last generation"
-    return Table(f"A: {n}; B: {m}; means, {when}", head, rows)
+    return Table(f"A: {n}; B: {m}; means, of the last generation or of the champion", head, rows)
 
 
 def plots(comparison: Comparison) -> dict[str, Figure]:
@@ -184,7 +183,8 @@ ABOUT: Final = (
     "takes into account that several measures are tested. The interval is a bootstrap of the difference of "
     f"means ({RESAMPLES:,} times, seeded). The effect is Vargha and Delaney's A, the chance that a run of A "
     "has the higher figure: 0.5 is none, 0.56 small, 0.64 medium, 0.71 large, and likewise downwards. "
-    "Offspring fitness is that before any training."
+    "Offspring fitness is that before any training; test fitness and champion's parameters are those of the "
+    "run's champion, all else is of the last generation."
 )
 
 
