@@ -99,6 +99,15 @@ def test_a_claim_holds_in_part_where_one_data_set_says_otherwise() -> None:
     assert claim.summary == ("holds in part: in 3 of 4 cases (1 run each, no difference significant at 0.05)")
 
 
+def test_the_two_ways_to_count_newborns_are_judged_apart() -> None:
+    def change(data: str, mode: bool) -> Figures:
+        return figures(history(average=level(0.8), untrained=level(0.79 if mode else 0.7)))
+
+    found = claims(change)
+    assert (found[AVERAGE].verdict, found[UNTRAINED].verdict) == ("does not hold", "holds")
+    assert found[UNTRAINED].cases[0].figures.startswith("79.00\xa0% against 70.00\xa0%, +9.00 points")
+
+
 def test_of_some_experiments_a_claim_holds_so_far() -> None:
     found = claims(lambda data, mode: as_published(data, mode) if data == "mnist" else None)
     assert [claim.verdict for claim in found] == ["holds so far"] * 9 + ["open"] * 3

@@ -13,13 +13,14 @@ import pytest
 from epicortex import settings
 from epicortex.cli import main
 from epicortex.config import Config
-from epicortex.errors import ConfigError, EpiCortexError
+from epicortex.errors import ConfigError, EpiCortexError, StorageError
 from epicortex.loop import Watcher
 from epicortex.reproduction.estimates import Pace, learned, measure, survey, trainings
 from epicortex.reproduction.execution import carry_out, portable, state_of
 from epicortex.reproduction.plan import Experiment, Plan, PlannedRun
 from epicortex.run import Result
 from epicortex.storage import champion, read_run
+from epicortex.storage.lock import Lock
 from tests.reproduction.world import SMALL
 
 SIZES: dict[str, Any] = {
@@ -173,6 +174,67 @@ def test_a_finished_run_with_a_damaged_file_is_mended_too(
     assert carry(small(), tmp_path).begun == []
 
 
+def test_a_run_that_lost_the_end_of_a_log_with_its_last_checkpoint_is_not_finished(
+    experiment: Path, tmp_path: Path
+) -> None:
+    """As after a power cut: the history is whole, the networks of its last generation are not."""
+    place = Path("digits/speciation-on/seed-1")
+    shutil.copytree(experiment / place, tmp_path / place)
+    shutil.rmtree(tmp_path / place / "checkpoints" / "00000004")
+    log = tmp_path / place / "networks.jsonl"
+    kept = [line for line in log.read_text().splitlines(keepends=True) if '"generation":4,' not in line]
+    log.write_text("".join(kept))
+    assert carry(small(), tmp_path).generations == [4]
+    same_bytes(tmp_path / place, experiment / place)
+
+
+def test_a_run_with_a_damaged_manifest_goes_on_from_the_checkpoint_before(
+    experiment: Path, tmp_path: Path
+) -> None:
+    place = Path("digits/speciation-on/seed-1")
+    shutil.copytree(experiment / place, tmp_path / place)
+    (tmp_path / place / "checkpoints" / "00000004" / "manifest.json").write_text("{}")
+    assert carry(small(), tmp_path).generations == [4]
+    same_bytes(tmp_path / place, experiment / place)
+
+
+def test_a_run_whose_checkpoints_were_removed_stays_finished(experiment: Path, tmp_path: Path) -> None:
+    place = Path("digits/speciation-on/seed-1")
+    shutil.copytree(experiment / place, tmp_path / place)
+    shutil.rmtree(tmp_path / place / "checkpoints")
+    assert carry(small(), tmp_path).begun == []
+
+
+def test_a_control_waits_for_its_original_without_a_fault_of_its_own(
+    experiment: Path, tmp_path: Path
+) -> None:
+    for place in ("seed-1", "founders/seed-1"):
+        folder = Path("digits/speciation-on", place)
+        shutil.copytree(experiment / folder, tmp_path / folder)
+    history = tmp_path / "digits/speciation-on/seed-1/history.jsonl"
+    history.write_bytes(history.read_bytes()[:-30])
+    states = [due.state for due in survey(small(controls=("founders",)), tmp_path)]
+    assert states == ["begun", "finished"]
+    assert carry(small(controls=("founders",)), tmp_path).begun == ["digits/speciation-on/seed-1"]
+
+
+def test_a_place_that_cannot_be_written_ends_everything_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("where a folder should be")
+    with pytest.raises(StorageError, match=r"file/out cannot be made"):
+        carry(small(runs=3), tmp_path / "file" / "out")
+
+
+def test_another_process_keeps_its_run_and_the_others_go_on(tmp_path: Path) -> None:
+    carry(small(generations=1), tmp_path)
+    place = tmp_path / "digits" / "speciation-on" / "seed-1"
+    lock = Lock(place)
+    observer = Observer()
+    carried = carry_out(small(runs=2, generations=2), tmp_path, observer, observer.stop)
+    lock.close()
+    assert carried.failed == 1
+    assert observer.ended == ["digits/speciation-on/seed-2"]
+
+
 def test_a_folder_beyond_mending_does_not_stop_the_others(experiment: Path, tmp_path: Path) -> None:
     place = Path("digits/speciation-on/seed-1")
     shutil.copytree(experiment / place, tmp_path / place)
@@ -192,7 +254,7 @@ def test_a_longer_experiment_is_refused_before_anything_runs_where_controls_have
 ) -> None:
     carry(small(generations=2, controls=("founders",)), tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(ConfigError, match=r"founders/seed-1 has the trainings of a run of 2 generations"):
+    with pytest.raises(ConfigError, match=r"founders/seed-1 has the \d+ trainings of .*seed-1 when"):
         survey(small(controls=("founders",)), tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     # Without the controls, or with theirs moved away, it goes on.

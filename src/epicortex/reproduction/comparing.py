@@ -94,9 +94,12 @@ class Comparison:
 def compare(first: Sequence[Path], second: Sequence[Path]) -> Comparison:
     """Compare the runs in some folders with those in others."""
     sets = _records(first), _records(second)
-    known = {run.info.id for run in sets[0]}
-    if shared := [run.path for run in sets[1] if run.info.id in known]:
-        raise StorageError(f"{min(shared)} is in both sets; a run cannot be compared with itself")
+    known = {run.info.id: run.path for run in sets[0]}
+    for run in sets[1]:
+        if run.info.id in known:
+            raise StorageError(
+                f"{run.path} is in both sets, as {known[run.info.id]}; a run cannot be compared with itself"
+            )
     measure = Measure.of(sets[0][0].config.training.fitness)
     read = [[figures(run) for run in runs] for runs in sets]
     pairs = [
@@ -184,7 +187,8 @@ ABOUT: Final = (
     f"means ({RESAMPLES:,} times, seeded). The effect is Vargha and Delaney's A, the chance that a run of A "
     "has the higher figure: 0.5 is none, 0.56 small, 0.64 medium, 0.71 large, and likewise downwards. "
     "Offspring fitness is that before any training; test fitness and champion's parameters are those of the "
-    "run's champion, all else is of the last generation."
+    "run's champion, all else is of the last generation, means of the last in which all were trained. A run "
+    "counts once, also where a set has copies of it."
 )
 
 

@@ -71,14 +71,16 @@ def trainings(settings: EvolutionConfig) -> int:
 
     >>> trainings(EvolutionConfig(generations=2)), trainings(EvolutionConfig(trainings=500))
     (136, 500)
+    >>> trainings(EvolutionConfig(generations=2, newborns="scored"))
+    128
     """
     if settings.trainings is not None:
         return settings.trainings
-    total, networks = 0, settings.initial_networks
+    total, networks, newborns = 0, settings.initial_networks, 0
     for _ in range(settings.generations):
-        total += networks
-        births = math.isqrt(networks) if settings.evolve else 0
-        networks = min(settings.max_networks, networks + births)
+        total += networks - (newborns if settings.newborns == "scored" else 0)
+        newborns = math.isqrt(networks) if settings.evolve else 0
+        networks = min(settings.max_networks, networks + newborns)
     return total
 
 
@@ -106,8 +108,7 @@ def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
         config = expected(plan, run, out)
         if config is None:
             check_control(plan, run, out)
-            # A control takes what its original takes.
-            return Due(run, "new", trainings(plan.configured(run).evolution))
+            return _waiting(plan, run, out)
         state = state_of(out / run.folder, config)
     except StorageError:
         # One run's affair: what is wrong with it is said when its turn comes.
@@ -120,13 +121,26 @@ def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
     return Due(run, state, max(1, left))
 
 
+def _waiting(plan: Plan, run: PlannedRun, out: Path) -> Due:
+    """A control whose original is not finished: it takes what that takes, or what it was begun with."""
+    folder = out / run.folder
+    if not (folder / "config.toml").exists():
+        return Due(run, "new", trainings(plan.configured(run).evolution))
+    record = read_run(folder)
+    left = trainings(record.config.evolution) - budget.spent(record.history, record.config.evolution)
+    return Due(run, "begun" if left > 0 else "finished", max(0, left))
+
+
 def learned(out: Path) -> Pace:
-    """The pace of all runs that are there."""
+    """The pace of all runs that are there; those whose files are unsound teach nothing."""
     pace = Pace()
     for run in found(out):
-        history = _history(out / run.folder)
-        seconds = math.fsum(line["seconds"] for line in history)
-        pace.add(kind(run.experiment), seconds, budget.spent(history, EvolutionConfig()))
+        try:
+            record = read_run(out / run.folder)
+        except StorageError:
+            continue
+        seconds = math.fsum(line["seconds"] for line in record.history)
+        pace.add(kind(run.experiment), seconds, budget.spent(record.history, record.config.evolution))
     return pace
 
 

@@ -13,14 +13,21 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from epicortex import budget, preparation
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config
-from epicortex.errors import ConfigError, EpiCortexError, RunError, StorageError, UnwritableError
+from epicortex.errors import (
+    ConfigError,
+    DataError,
+    EpiCortexError,
+    RunError,
+    StorageError,
+    UnwritableError,
+)
 from epicortex.fields import settings, shown, value_of
 from epicortex.loop import Watcher
 from epicortex.preparation import Extensions
 from epicortex.reproduction.controls import CONTROLS, configured
 from epicortex.reproduction.plan import Plan, PlannedRun
 from epicortex.run import Result, evolve, resume
-from epicortex.storage import RunRecord, read_run
+from epicortex.storage import RunRecord, atomic, read_run
 from epicortex.storage.folder import read_config
 
 State: TypeAlias = Literal["new", "begun", "finished", "damaged"]
@@ -58,6 +65,8 @@ def carry_out(
     plan: Plan, out: Path, observer: Observer, stop: threading.Event, *, command: str = ""
 ) -> Carried:
     """Run everything that is not finished yet, one run after another, until `stop` is set."""
+    with atomic.explained(out, "made"):
+        out.mkdir(parents=True, exist_ok=True)
     failed = 0
     for run in plan.planned():
         if stop.is_set():
@@ -66,7 +75,7 @@ def carry_out(
             result = _carry_on(plan, run, out, observer, stop, command)
         except UnwritableError:
             raise
-        except (RunError, StorageError) as error:
+        except (RunError, StorageError, DataError) as error:
             observer.failed(run, error)
             failed += 1
             continue
@@ -106,15 +115,20 @@ def expected(plan: Plan, run: PlannedRun, out: Path) -> Config | None:
 def check_control(plan: Plan, run: PlannedRun, out: Path) -> None:
     """A `ConfigError` where a control has the trainings of its original before that is extended."""
     folder, original = out / run.folder, out / run.original.folder
-    if not (folder / "config.toml").exists() or not (original / "config.toml").exists():
+    if not (folder / "config.toml").exists():
         return
-    budgeted, record = read_config(folder)[0].evolution.trainings, read_run(original)
+    budgeted = read_config(folder)[0].evolution.trainings
+    try:
+        record = read_run(original)
+    except StorageError:
+        # Resuming it goes back to a sound state, and then forward to the same trainings.
+        return
     generations = plan.configured(run.original).evolution.generations
     spent = budget.spent(record.history, record.config.evolution)
     if len(record.history) < generations and budgeted is not None and budgeted <= spent:
         raise ConfigError(
-            f"{folder} has the trainings of a run of {len(record.history)} generations ({budgeted}); a "
-            "longer run needs a control of its own: choose another --out, or move that folder away"
+            f"{folder} has the {budgeted} trainings of {original} when that was shorter; a longer run needs "
+            "a control of its own: choose another --out, or move that folder away"
         )
 
 

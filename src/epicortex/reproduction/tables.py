@@ -205,7 +205,7 @@ def every_run(runs: Iterable[Gathered]) -> Table:
         for one in runs
     ]
     head = ("run", "generations", "highest", "average", "offspring", "trainings", "time", "how it stands")
-    return Table("Every run that was begun, and its last generation, in percent", head, cells, frozenset({7}))
+    return Table("Every run that was begun, and what it came to, in percent", head, cells, frozenset({7}))
 
 
 def claims(found: Sequence[Claim]) -> Table:
@@ -241,7 +241,7 @@ def repeating(results: Results, experiment: Experiment) -> str:
         words += ["--controls", experiment.control]
     for option in options(portable(results.plan.config)):
         words += option if option[0] not in _OWN else []
-    gaps = sorted({*range(1, max(seeds, default=1))} - {*seeds}) if seeds else []
+    gaps = sorted({*range(1, max(seeds, default=1))} - {*seeds})
     note = f"  # the row is without {plural(len(gaps), 'seed')}: {', '.join(map(str, gaps))}" if gaps else ""
     return shlex.join(words) + note
 

@@ -245,14 +245,14 @@ class Log:
         os.close(self._descriptor)
 
 
-def matches(path: Path, mark: LogMark) -> bool:
-    """Whether a log still begins with exactly what it said when the mark was taken."""
+def matches(path: Path, mark: LogMark, *, exactly: bool = False) -> bool:
+    """Whether a log still begins with what it said when the mark was taken, or is exactly that."""
     if mark.length == 0 and not path.exists():
         return True
     digest, left = hashlib.sha256(), mark.length
     with explained(path, "read"), os.fdopen(open_regular(path), "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        if size < mark.length:
+        if size < mark.length or (exactly and size > mark.length):
             return False
         _refuse_hollow(stream.fileno(), size, path)
         while left and (block := stream.read(min(left, 1 << 20))):

@@ -22,7 +22,6 @@ T = TypeVar("T")
 
 MAX_LINE: Final = 100_000_000
 _MAX_ITEMS: Final = 4_000_000
-_BLOCK: Final = 1 << 20
 _NO_WARNINGS: Final = frozenset({"warnings"})
 
 
@@ -143,19 +142,8 @@ def read_networks(path: Path, mark: LogMark | None = None) -> Iterator[NetworkLi
     return _lines(path, checked, mark)
 
 
-def check_log(path: Path, mark: LogMark) -> None:
-    """A log is as it was written up to a mark, told by its checksum alone; else a `StorageError`."""
-    digest, left = hashlib.sha256(), mark.length
-    if os.path.lexists(path):
-        with atomic.explained(path, "read"), os.fdopen(atomic.open_regular(path), "rb") as stream:
-            while left and (block := stream.read(min(left, _BLOCK))):
-                digest.update(block)
-                left -= len(block)
-    if left or digest.hexdigest() != mark.sha256:
-        raise _damaged(path)
-
-
-def _damaged(path: Path) -> StorageError:
+def damaged(path: Path) -> StorageError:
+    """What is said of a log that is not as a checkpoint vouches for it."""
     return StorageError(
         f"{path} is damaged: it is not as it was written; epicortex resume goes back to a sound state"
     )
@@ -179,4 +167,4 @@ def _lines(path: Path, checked: Callable[[Any, str], T], mark: LogMark | None = 
             if len(line) == MAX_LINE:
                 raise StorageError(f"{path}, line {number} is too long")
     if due:
-        raise _damaged(path)
+        raise damaged(path)

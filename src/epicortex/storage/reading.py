@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from epicortex.config import Config
+from epicortex.errors import StorageError
+from epicortex.storage import atomic, checkpoint, lines
 from epicortex.storage import champion as champions
-from epicortex.storage import checkpoint, lines
 from epicortex.storage.atomic import LogMark
 from epicortex.storage.champion import Champion
 from epicortex.storage.folder import RunInfo, read_config
@@ -40,9 +41,16 @@ class RunRecord:
         return champions.read(self.path)
 
     def check(self) -> None:
-        """Every log is as it was written, and the champion can be read; else a `StorageError`."""
+        """The logs are what the newest checkpoint says, no more and no less, and the champion can be read.
+
+        Else a `StorageError`. A run whose checkpoints have been removed is taken as it is.
+        """
+        checkpoints = self.path / "checkpoints"
+        if not self.marks and checkpoints.is_dir() and checkpoint.generations(checkpoints):
+            raise StorageError(f"the newest checkpoint of {self.path} cannot be read")
         for name, mark in self.marks.items():
-            lines.check_log(self.path / name, mark)
+            if not atomic.matches(self.path / name, mark, exactly=True):
+                raise lines.damaged(self.path / name)
         if self.history:
             self.champion()
 
