@@ -36,6 +36,7 @@ TALLY = Tally(
 
 def test_a_plain_line_says_what_a_generation_came_to(capsys: pytest.CaptureFixture[str]) -> None:
     shown = PlainDisplay(Watch("digits", "runs/digits-1", generations=10))
+    shown.progress(1, 64)
     shown.generation(TALLY, 2.0)
     shown.progress(1, 64, "NaN in the loss")
     shown.progress(2, 64, "NaN in the loss")
@@ -77,6 +78,29 @@ def test_the_time_left_follows_the_last_generations_and_the_budget(monkeypatch: 
     assert watch.left() == pytest.approx(1.0)
 
 
+def test_what_a_resumed_generation_had_already_is_not_taken_for_speed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("epicortex.cli.display.time.monotonic", lambda: clock[0])
+    watch = Watch("digits", "run", generations=11, begun=0.0, total=64)
+    shown = Display(watch)
+    for clock[0], done in ((1.0, 49), (4.0, 52), (8.0, 56)):
+        shown.progress(done, 64)
+        assert (watch.left() is None) == (done < 61), done
+    for clock[0], done in ((13.0, 61), (16.0, 64)):
+        shown.progress(done, 64)
+        assert watch.left() == pytest.approx(11 * 64 - done)
+    shown.generation(TALLY, 16.0)
+    assert watch.left() == pytest.approx(10 * 64.0)
+
+
+def test_a_generation_that_was_wholly_replayed_says_nothing_about_the_time_left() -> None:
+    watch = Watch("digits", "run", generations=10, total=64)
+    Display(watch).generation(TALLY, 0.7)
+    assert watch.left() is None
+
+
 def picture(watch: Watch, width: int = 80, height: int = 24) -> str:
     """The live display as it stands on a screen without colour."""
     console = Console(file=io.StringIO(), width=width, height=height, color_system=None, force_terminal=True)
@@ -93,7 +117,9 @@ def test_the_live_picture_has_all_there_is_to_know_in_80_columns() -> None:
     assert "pictures, 1,200 of 5,000" in picture(watch)
     watch.total = 64
     assert "starting the workers" in picture(watch)
+    shown.progress(1, 64)
     shown.generation(TALLY, 2.0)
+    shown.progress(1, 64)
     shown.generation(replace(TALLY, generation=2, offspring_fitness=0.912, highest_fitness=0.9612), 2.0)
     shown.progress(51, 64, "NaN in the loss")
     text = picture(watch)

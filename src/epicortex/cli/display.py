@@ -67,8 +67,10 @@ class Watch:
     notice: str = ""
     over: bool = False
     begun: float = field(default_factory=time.monotonic)
+    replayed: int = 0
+    """How many networks of the generation that is being run were back before, when the run was stopped."""
     seconds: list[float] = field(default_factory=list)
-    """How long each generation took, of those watched."""
+    """How long each generation took, of those watched; what of one was replayed is made up for."""
     whole: Callable[[], str] | None = None
     """What is to be said of several runs that this is one of."""
 
@@ -85,12 +87,13 @@ class Watch:
     def left(self) -> float | None:
         """An estimate of the seconds left; None before there is anything to go by."""
         share = self.done / self.total if self.total else 0.0
+        trained = (self.done - self.replayed) / self.total if self.total else 0.0
         elapsed = time.monotonic() - self.begun
         if self.seconds:
             recent = self.seconds[-_RECENT:]
             pace = sum(recent) / len(recent)
-        elif share >= _ENOUGH:
-            pace = elapsed / share
+        elif trained >= _ENOUGH:
+            pace = elapsed / trained
         else:
             return None
         estimate = max(0.0, self.generations - len(self.points) - share) * pace
@@ -118,6 +121,8 @@ class Display:
 
     def progress(self, done: int, total: int, failed: str | None = None) -> None:
         """A network is back; `failed` says why it failed."""
+        if not self.watch.done:
+            self.watch.replayed = done - 1
         self.watch.done, self.watch.total = done, total
         if failed:
             self.watch.failures[clean(failed)] += 1
@@ -127,8 +132,9 @@ class Display:
         """A generation is complete."""
         self.watch.points.append(Point(tally.highest_fitness, tally.average_fitness, tally.offspring_fitness))
         self.watch.last = tally
-        self.watch.seconds.append(seconds)
-        self.watch.done = self.watch.total = 0
+        if trained := self.watch.done - self.watch.replayed:
+            self.watch.seconds.append(seconds * self.watch.done / trained)
+        self.watch.done = self.watch.total = self.watch.replayed = 0
         for warning in tally.warnings:
             self.note(f"generation {tally.generation}: {warning}")
         self.watch.failures_now.clear()
