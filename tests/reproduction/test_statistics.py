@@ -15,6 +15,7 @@ from scipy import stats
 from epicortex.reproduction.statistics import (
     bootstrap,
     cannot_tell,
+    cannot_tell_together,
     difference,
     holm,
     least_p,
@@ -159,6 +160,14 @@ def test_the_least_p_is_what_sets_apart_give(n: int, m: int) -> None:
     apart = mann_whitney([float(i) for i in range(n)], [float(100 + i) for i in range(m)])[1]
     assert least_p(n, m) == pytest.approx(apart)
     assert (cannot_tell(n, m) is None) == (apart < 0.05)
+
+
+@given(st.integers(1, 40), st.integers(1, 8), st.integers(1, 8))
+def test_tests_together_can_tell_where_holm_lets_the_clearest_pass(tests: int, n: int, m: int) -> None:
+    clearest = min(holm([least_p(n, m)] * tests))
+    sentence = cannot_tell_together(tests, least_p(n, m))
+    assert (sentence is None) == (clearest < 0.05)
+    assert sentence is None or f"{clearest:.2g} at best" in sentence
 
 
 def test_holm_by_hand_and_in_any_order() -> None:

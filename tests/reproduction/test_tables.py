@@ -16,6 +16,7 @@ import pytest
 
 from epicortex.cli import main
 from epicortex.reproduction import tables, writing
+from epicortex.reproduction.controls import CONTROLS
 from epicortex.reproduction.gathering import figures as gathered
 from epicortex.reproduction.gathering import gather
 from epicortex.reproduction.plan import Experiment, Plan, found
@@ -276,3 +277,14 @@ def test_controls_are_compared_with_evolution_and_few_runs_are_owned_up_to() -> 
     (caution,) = tables.control_cautions(found_here)
     assert caution.startswith("With 1 and 1 run no p below 1 can be reached")
     assert tables.controls(results({plain: [figures()]})) is None
+    assert tables.control_cautions(results({plain: [figures()]})) == []
+
+
+def test_many_comparisons_of_few_runs_are_owned_up_to() -> None:
+    plain = Experiment("mnist", True)
+    every = [Experiment("mnist", True, name) for name in CONTROLS]
+    five = [figures(lineage=None) for _ in range(5)]
+    assert tables.control_cautions(results({plain: five, every[0]: five})) == []
+    assert tables.control_cautions(results({plain: five, **dict.fromkeys(every, five)})) == [
+        "Of 8 tests the clearest can have a p (Holm) of 0.063 at best."
+    ]

@@ -27,6 +27,7 @@ from epicortex.reproduction.statistics import (
     SIGNIFICANT,
     Difference,
     cannot_tell,
+    cannot_tell_together,
     difference,
     holm,
     least_p,
@@ -222,8 +223,8 @@ def _notes(sets: tuple[list[RunRecord], list[RunRecord]], compared: Sequence[Com
             f"No difference is significant at {SIGNIFICANT:g} when all measures are taken into account. That "
             f"does not show that the sets are equal: with {n} and {m} runs only large differences show."
         )
-        if (least := tested * least_p(n, m)) >= SIGNIFICANT:
-            yield f"Of {tested} measures the clearest can have a p (Holm) of {min(1.0, least):.2g} at best."
+        if sentence := cannot_tell_together(tested, least_p(n, m)):
+            yield sentence
     for one in compared:
         own, others = map(len, one.values)
         if (own, others) != (n, m):

@@ -205,3 +205,19 @@ def cannot_tell(n: int, m: int) -> str | None:
         f"With {n} and {m} {runs} no p below {least:.2g} can be reached: no difference, however large, can "
         f"be significant at {SIGNIFICANT:g}."
     )
+
+
+def cannot_tell_together(tests: int, least: float) -> str | None:
+    """What so many tests, each with `least` for its smallest p, can never show together; None if they can.
+
+    >>> cannot_tell_together(5, least_p(5, 5)) is None
+    True
+    >>> print(cannot_tell_together(20, least_p(5, 5)))
+    Of 20 tests the clearest can have a p (Holm) of 0.16 at best.
+    """
+    best = min(1.0, tests * least)
+    return (
+        None
+        if best < SIGNIFICANT
+        else f"Of {tests} tests the clearest can have a p (Holm) of {best:.2g} at best."
+    )

@@ -32,7 +32,16 @@ from epicortex.reproduction.published import (
     published,
 )
 from epicortex.reproduction.published import Measure as PaperMeasure
-from epicortex.reproduction.statistics import Difference, Summary, cannot_tell, difference, holm, summary
+from epicortex.reproduction.statistics import (
+    Difference,
+    Summary,
+    cannot_tell,
+    cannot_tell_together,
+    difference,
+    holm,
+    least_p,
+    summary,
+)
 from epicortex.settings import resolve
 from epicortex.wording import NOTHING, count, duration, plural
 
@@ -126,15 +135,11 @@ def beside(results: Results) -> Table:
 
 def controls(results: Results) -> Table | None:
     """What each control came to at the same cost, and how evolution differs from it."""
-    cells: list[tuple[str, str, Difference]] = []
-    for experiment in (one for one in results.experiments if one.control is None):
-        plain = results.of(experiment)
-        for name in CONTROLS:
-            runs = results.of(Experiment(experiment.data, experiment.speciation, name))
-            for title, seen in _readings(name, runs):
-                for measure in _COMPARED:
-                    if found := difference(values(plain, measure), values(seen, measure)):
-                        cells.append((f"{experiment.title}: {title}", SHORT[measure], found))
+    cells = [
+        (title, measure, found)
+        for title, measure, plain, control in _against_controls(results)
+        if (found := difference(plain, control))
+    ]
     if not cells:
         return None
     adjusted = holm([found.p for _, _, found in cells])
@@ -152,11 +157,28 @@ def controls(results: Results) -> Table | None:
 
 def control_cautions(results: Results) -> list[str]:
     """What the comparisons with controls cannot show, each said once."""
-    found = []
-    for experiment in (one for one in results.experiments if one.control is not None):
-        n, m = len(results.of(experiment.original)), len(results.of(experiment))
-        found += [cannot_tell(n, m)] if n and m else []
-    return list(dict.fromkeys(sentence for sentence in found if sentence))
+    sizes = [(len(plain), len(control)) for _, _, plain, control in _against_controls(results)]
+    sizes = [(n, m) for n, m in sizes if n and m]
+    alone = dict.fromkeys(cannot_tell(n, m) for n, m in sizes)
+    telling = [least_p(n, m) for n, m in sizes if cannot_tell(n, m) is None]
+    together = cannot_tell_together(len(sizes), min(telling)) if telling else None
+    return [sentence for sentence in (*alone, together) if sentence]
+
+
+def _against_controls(results: Results) -> Iterator[tuple[str, str, list[float], list[float]]]:
+    """Evolution against each control: which, the measure, and the figures of both."""
+    for experiment in (one for one in results.experiments if one.control is None):
+        plain = results.of(experiment)
+        for name in CONTROLS:
+            runs = results.of(Experiment(experiment.data, experiment.speciation, name))
+            for title, seen in _readings(name, runs):
+                for measure in _COMPARED:
+                    yield (
+                        f"{experiment.title}: {title}",
+                        SHORT[measure],
+                        values(plain, measure),
+                        values(seen, measure),
+                    )
 
 
 def costs(results: Results) -> Table:
