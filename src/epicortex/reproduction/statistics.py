@@ -212,8 +212,8 @@ def cannot_tell_together(tests: int, least: float) -> str | None:
 
     >>> cannot_tell_together(5, least_p(5, 5)) is None
     True
-    >>> print(cannot_tell_together(20, least_p(5, 5)))
-    Of 20 tests the clearest can have a p (Holm) of 0.16 at best.
+    >>> print(cannot_tell_together(10, least_p(5, 5)))
+    Of 10 tests the clearest can have a p (Holm) of 0.079 at best.
     """
     best = min(1.0, tests * least)
     return (

@@ -133,11 +133,26 @@ def beside(results: Results) -> Table:
     )
 
 
-def controls(results: Results) -> Table | None:
-    """What each control came to at the same cost, and how evolution differs from it."""
+def controls(results: Results) -> list[Table]:
+    """What controls came to at the same cost, and how evolution differs from them: a table an experiment."""
+    return [table for one in results.experiments if (table := _against_controls(results, one))]
+
+
+def control_cautions(results: Results) -> list[str]:
+    """What the comparisons with controls cannot show, each said once."""
+    found: dict[str | None, None] = {}
+    for experiment in results.experiments:
+        sizes = [(len(plain), len(control)) for _, _, plain, control in _pairs(results, experiment)]
+        found |= dict.fromkeys(cannot_tell(n, m) for n, m in sizes)
+        if telling := [least_p(n, m) for n, m in sizes if cannot_tell(n, m) is None]:
+            found[cannot_tell_together(len(sizes), min(telling))] = None
+    return [sentence for sentence in found if sentence]
+
+
+def _against_controls(results: Results, experiment: Experiment) -> Table | None:
     cells = [
         (title, measure, found)
-        for title, measure, plain, control in _against_controls(results)
+        for title, measure, plain, control in _pairs(results, experiment)
         if (found := difference(plain, control))
     ]
     if not cells:
@@ -145,7 +160,7 @@ def controls(results: Results) -> Table | None:
     adjusted = holm([found.p for _, _, found in cells])
     head = ("evolution against", "fitness", "runs", "evolution", "control", "difference", "95 % interval")
     return Table(
-        "Evolution against its controls, at equal cost, in percent; differences in points",
+        f"{experiment.title}: evolution against its controls, at equal cost, in percent and points",
         (*head, "A", "p", "p (Holm)"),
         [
             (title, measure, *_compared(found), f"{p:.2g}")
@@ -155,30 +170,14 @@ def controls(results: Results) -> Table | None:
     )
 
 
-def control_cautions(results: Results) -> list[str]:
-    """What the comparisons with controls cannot show, each said once."""
-    sizes = [(len(plain), len(control)) for _, _, plain, control in _against_controls(results)]
-    sizes = [(n, m) for n, m in sizes if n and m]
-    alone = dict.fromkeys(cannot_tell(n, m) for n, m in sizes)
-    telling = [least_p(n, m) for n, m in sizes if cannot_tell(n, m) is None]
-    together = cannot_tell_together(len(sizes), min(telling)) if telling else None
-    return [sentence for sentence in (*alone, together) if sentence]
-
-
-def _against_controls(results: Results) -> Iterator[tuple[str, str, list[float], list[float]]]:
-    """Evolution against each control: which, the measure, and the figures of both."""
-    for experiment in (one for one in results.experiments if one.control is None):
-        plain = results.of(experiment)
-        for name in CONTROLS:
-            runs = results.of(Experiment(experiment.data, experiment.speciation, name))
-            for title, seen in _readings(name, runs):
-                for measure in _COMPARED:
-                    yield (
-                        f"{experiment.title}: {title}",
-                        SHORT[measure],
-                        values(plain, measure),
-                        values(seen, measure),
-                    )
+def _pairs(results: Results, experiment: Experiment) -> Iterator[tuple[str, str, list[float], list[float]]]:
+    """An experiment and each of its controls: which, the measure, and the figures that both have."""
+    for one in (one for one in results.experiments if one.control and one.original == experiment):
+        for title, seen in _readings(str(one.control), results.of(one)):
+            for measure in _COMPARED:
+                plain, control = values(results.of(experiment), measure), values(seen, measure)
+                if plain and control:
+                    yield title, SHORT[measure], plain, control
 
 
 def costs(results: Results) -> Table:
@@ -334,7 +333,7 @@ def _compared(found: Difference) -> tuple[str, ...]:
     if found.low is not None and found.high is not None:
         interval = f"{_ACCURACY.change(found.low)} to {_ACCURACY.change(found.high)}"
     return (
-        f"{found.first.count} and {found.second.count}",
+        f"{found.first.count}, {found.second.count}",
         f"{100 * found.first.mean:.2f}",
         f"{100 * found.second.mean:.2f}",
         _ACCURACY.change(found.difference),

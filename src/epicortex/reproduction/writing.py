@@ -89,7 +89,7 @@ def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) ->
     yield ""
     compared = tables.controls(results)
     if compared:
-        yield from _table(compared)
+        yield from (line for table in compared for line in _table(table))
         yield f"{words.TESTS}\n"
         yield from (f"{sentence}\n" for sentence in tables.control_cautions(results))
         yield from _pictures("Fitness over trainings", "controls", drawn)
