@@ -216,8 +216,6 @@ def cannot_tell_together(tests: int, least: float) -> str | None:
     Of 10 tests the clearest can have a p (Holm) of 0.079 at best.
     """
     best = min(1.0, tests * least)
-    return (
-        None
-        if best < SIGNIFICANT
-        else f"Of {tests} tests the clearest can have a p (Holm) of {best:.2g} at best."
-    )
+    if best < SIGNIFICANT:
+        return None
+    return f"Of {tests} tests the clearest can have a p (Holm) of {best:.2g} at best."
