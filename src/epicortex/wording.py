@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 NOTHING: Final = "–"
@@ -44,6 +44,16 @@ def count(number: float | None) -> str:
     '21,035'
     """
     return NOTHING if number is None else f"{round(number):,}"
+
+
+def span(words: Callable[[float], str], numbers: Sequence[float]) -> str:
+    """From the least to the greatest, or just what they all are.
+
+    >>> span(count, [1200, 900]), span(count, [900])
+    ('900 to 1,200', '900')
+    """
+    low, high = words(min(numbers)), words(max(numbers))
+    return low if low == high else f"{low} to {high}"
 
 
 def plural(number: int, word: str, words: str | None = None) -> str:

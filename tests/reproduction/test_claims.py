@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,6 +88,16 @@ def test_what_falls_or_stays_stagnates_too_and_what_is_at_the_bound_counts() -> 
     assert claims(altered(tried=100, refused_structural=50))[REFUSED].verdict == "holds"
     close = claims(lambda data, mode: figures(history(highest=level(0.875 if mode else 0.89))))
     assert close[HIGHEST].verdict == "holds"
+
+
+def test_sizes_of_champions_are_a_span_only_where_there_are_several() -> None:
+    experiment = Experiment("mnist", True)
+    one, other = (replace(as_published("mnist", True), champion_parameters=size) for size in (9_000, 12_000))
+    alone, both = (
+        check(results({experiment: runs}))[SIZE].cases[0].figures for runs in ([one], [one, other])
+    )
+    assert alone == "100,000 on average; the champion 9,000"
+    assert both == "100,000 on average; champions 9,000 to 12,000"
 
 
 def test_a_claim_holds_in_part_where_one_data_set_says_otherwise() -> None:

@@ -17,7 +17,7 @@ from epicortex.reproduction.gathering import Figures, Results, values
 from epicortex.reproduction.plan import Experiment
 from epicortex.reproduction.published import DATA
 from epicortex.reproduction.statistics import SIGNIFICANT, Difference, cannot_tell, difference, trend
-from epicortex.wording import count, plural
+from epicortex.wording import count, plural, span
 
 Verdict: TypeAlias = Literal["holds", "holds so far", "holds in part", "does not hold", "open"]
 
@@ -222,9 +222,10 @@ def _growth(runs: Sequence[Figures], *, rises: bool) -> tuple[bool, str]:
 def _size(runs: Sequence[Figures]) -> tuple[bool, str]:
     sizes = values(runs, "mean_parameters")
     mean = math.fsum(sizes) / len(sizes)
-    champions = [run.champion_parameters for run in runs]
+    champions = span(count, [run.champion_parameters for run in runs])
+    who = "the champion" if len(runs) == 1 else "champions"
     agrees = SIZE / HALF_A_POWER <= mean <= SIZE * HALF_A_POWER
-    return agrees, f"{count(mean)} on average; champions {count(min(champions))} to {count(max(champions))}"
+    return agrees, f"{count(mean)} on average; {who} {champions}"
 
 
 def _refused(runs: Sequence[Figures]) -> tuple[bool, str]:

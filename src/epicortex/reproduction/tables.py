@@ -43,7 +43,7 @@ from epicortex.reproduction.statistics import (
     summary,
 )
 from epicortex.settings import resolve
-from epicortex.wording import NOTHING, count, duration, plural
+from epicortex.wording import NOTHING, count, duration, plural, span
 
 #: What stands in a column with the heading fitness.
 SHORT: Final[dict[PaperMeasure, str]] = {
@@ -186,9 +186,9 @@ def costs(results: Results) -> Table:
         (
             experiment.title,
             count(len(runs)),
-            _span(count, [run.trainings for run in runs]),
-            _span(duration, [run.seconds for run in runs]),
-            _span(count, [run.champion_parameters for run in runs]),
+            span(count, [run.trainings for run in runs]),
+            span(duration, [run.seconds for run in runs]),
+            span(count, [run.champion_parameters for run in runs]),
         )
         for experiment in results.experiments
         if (runs := results.of(experiment))
@@ -358,11 +358,6 @@ def _final(figures: Figures | None) -> tuple[str, ...]:
     cells = (figures.last(measure) for measure in MEASURES)
     fitness = (NOTHING if cell is None else f"{100 * cell:.2f}" for cell in cells)
     return (*fitness, count(figures.trainings), duration(figures.seconds))
-
-
-def _span(words: Any, numbers: Sequence[float]) -> str:
-    low, high = words(min(numbers)), words(max(numbers))
-    return low if low == high else f"{low} to {high}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
