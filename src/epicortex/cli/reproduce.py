@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from epicortex.cli.watching import Stopper
     from epicortex.config import Config
     from epicortex.errors import EpiCortexError
+    from epicortex.reproduction.estimates import Due
     from epicortex.reproduction.plan import Plan, PlannedRun
     from epicortex.run import Result, Watcher
 
@@ -58,6 +60,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--tables", action="store_true", help="write the results of what is there; run nothing"
     )
+    parser.add_argument(
+        "--also",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="runs.jsonl of other places: their runs count, too, and are not run again",
+    )
     add_short(parser, {option: SHORT[option] for option in _SHORT})
     parser.add_argument("--quiet", action="store_true", help="print the results only")
     add_settings(parser)
@@ -67,20 +77,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, and write the tables."""
     from epicortex import engines
     from epicortex.data import inventory
+    from epicortex.reproduction import estimates, keeping
 
     plan = planned(arguments)
     for name in plan.data:
         inventory.built_in(name)
     if arguments.tables:
-        _report(plan, arguments.out)
+        _report(plan, arguments)
         return 0
     if engines.enlisted(plan.config.training.engine):
         return 0
-    _check_data(plan)
+    kept = keeping.counting(plan, arguments.out, arguments.also)
+    due = estimates.survey(plan, arguments.out, kept)
+    _check_data(plan, due)
     if arguments.dry_run:
-        return _dry_run(plan, arguments.out)
+        return _dry_run(plan, arguments.out, due)
     with watching.signals() as stopper, ExitStack() as stack:
-        return _carry_out(arguments, plan, stopper, stack)
+        return _carry_out(arguments, plan, due, kept, stopper, stack)
 
 
 def planned(arguments: argparse.Namespace) -> Plan:
@@ -118,41 +131,52 @@ def planned(arguments: argparse.Namespace) -> Plan:
     )
 
 
-def _check_data(plan: Plan) -> None:
-    """All data sets have to be there before days are spent on the first."""
+def _check_data(plan: Plan, due: Sequence[Due]) -> None:
+    """All data sets that are still needed have to be there before days are spent on the first."""
     from epicortex.data import inventory
     from epicortex.errors import DataError
 
     directory = plan.config.data.directory
     known = {one.name: one for one in inventory.status(Path(directory) if directory else None)}
     for name in plan.data:
-        if known[name].state == "missing":
+        needed = any(one.run.experiment.data == name and one.trainings for one in due)
+        if needed and known[name].state == "missing":
             raise DataError(
                 f"{name} is not in {known[name].where}; epicortex data get {name} fetches it there, "
                 "and --data-dir or EPICORTEX_DATA names another place"
             )
 
 
-def _carry_out(arguments: argparse.Namespace, plan: Plan, stopper: Stopper, stack: ExitStack) -> int:
+def _carry_out(
+    arguments: argparse.Namespace,
+    plan: Plan,
+    due: Sequence[Due],
+    kept: Collection[PlannedRun],
+    stopper: Stopper,
+    stack: ExitStack,
+) -> int:
     from epicortex.reproduction.execution import carry_out
 
-    observer = _Observer(arguments, plan, stopper, stack)
-    carried = carry_out(plan, arguments.out, observer, stopper.stop, command=arguments.command_line)
-    _report(plan, arguments.out)
+    observer = _Observer(arguments, due, stopper, stack)
+    carried = carry_out(
+        plan, arguments.out, observer, stopper.stop, command=arguments.command_line, kept=kept
+    )
+    _report(plan, arguments)
     if carried.interrupted:
         print("stopped; the same command goes on")
         return 128 + (stopper.received or signal.SIGINT)
     return _CANNOT_GO_ON if carried.failed else 0
 
 
-def _report(plan: Plan, out: Path) -> None:
+def _report(plan: Plan, arguments: argparse.Namespace) -> None:
     """Write the results, and say in a few lines what they are."""
     from epicortex.reproduction import tables, words
     from epicortex.reproduction.claims import check
     from epicortex.reproduction.published import MEASURES
     from epicortex.reproduction.writing import write
 
-    results = write(plan, out)
+    out: Path = arguments.out
+    results = write(plan, out, arguments.also)
     for row in tables.rows(results):
         if row.ours and row.measure == next(iter(MEASURES)):
             print(
@@ -164,20 +188,23 @@ def _report(plan: Plan, out: Path) -> None:
             print(f"{claim.title}: {claim.summary}")
     for sentence in words.standing(results):
         print(sentence)
-    print(f"results   {out / 'page.html'}, {out / 'table.md'}, {out / 'table.csv'}")
+    files = (str(out / name) for name in ("page.html", "table.md", "table.csv", "runs.jsonl"))
+    print(f"results   {', '.join(files)}")
 
 
 class _Observer:
     """Shows one run after another, and how long all of them will take."""
 
-    def __init__(self, arguments: argparse.Namespace, plan: Plan, stopper: Stopper, stack: ExitStack) -> None:
+    def __init__(
+        self, arguments: argparse.Namespace, due: Sequence[Due], stopper: Stopper, stack: ExitStack
+    ) -> None:
         from epicortex.reproduction import estimates
 
         self._quiet: bool = arguments.quiet
         self._stopper = stopper
         self._stack = stack
         self._out: Path = arguments.out
-        self._due = estimates.survey(plan, self._out)
+        self._due = due
         self._pace = estimates.learned(self._out)
 
     def begin(self, run: PlannedRun, folder: Path, config: Config) -> Watcher:
@@ -226,11 +253,10 @@ class _Observer:
         return f"{words}, {duration(left + later)} left in all"
 
 
-def _dry_run(plan: Plan, out: Path) -> int:
+def _dry_run(plan: Plan, out: Path, due: Sequence[Due]) -> int:
     """Print the runs, how it stands with them, and an estimate from what was measured."""
     from epicortex.reproduction import estimates
 
-    due = estimates.survey(plan, out)
     pace = estimates.learned(out)
     for one in due:
         kind = estimates.kind(one.run.experiment)

@@ -6,6 +6,7 @@ Networks grow and shrink as they evolve, so an estimate is no promise; it decide
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -14,7 +15,7 @@ from epicortex import budget, engines, preparation
 from epicortex.config import Config, EvolutionConfig
 from epicortex.errors import StorageError
 from epicortex.preparation import Extensions
-from epicortex.reproduction.execution import State, check_control, expected, state_of
+from epicortex.reproduction.execution import State, check_control, expected, spare, state_of
 from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
 from epicortex.storage import read_run
 
@@ -98,9 +99,10 @@ class Due:
         return None if each is None else each * self.trainings
 
 
-def survey(plan: Plan, out: Path) -> list[Due]:
+def survey(plan: Plan, out: Path, kept: Collection[PlannedRun] = ()) -> list[Due]:
     """All runs of a plan as they stand; a `ConfigError` where one was begun with other settings."""
-    return [_due(plan, run, out) for run in plan.planned()]
+    spared = spare(plan, out, kept)
+    return [Due(run, "kept", 0) if run in spared else _due(plan, run, out) for run in plan.planned()]
 
 
 def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:

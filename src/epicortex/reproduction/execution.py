@@ -6,7 +6,7 @@ How a run goes is `run`'s affair. Nothing is remembered but the run folders them
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -30,7 +30,7 @@ from epicortex.run import Result, evolve, resume
 from epicortex.storage import RunRecord, atomic, read_run
 from epicortex.storage.folder import read_config
 
-State: TypeAlias = Literal["new", "begun", "finished", "damaged"]
+State: TypeAlias = Literal["new", "begun", "finished", "kept", "damaged"]
 _GENERATIONS: Final = "evolution.generations"
 #: Settings that neither the results of a run nor its length hang on.
 FREE: Final = MAY_CHANGE_ON_RESUME - {
@@ -62,13 +62,20 @@ class Carried:
 
 
 def carry_out(
-    plan: Plan, out: Path, observer: Observer, stop: threading.Event, *, command: str = ""
+    plan: Plan,
+    out: Path,
+    observer: Observer,
+    stop: threading.Event,
+    *,
+    command: str = "",
+    kept: Collection[PlannedRun] = (),
 ) -> Carried:
     """Run everything that is not finished yet, one run after another, until `stop` is set."""
     with atomic.explained(out, "made"):
         out.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for run in plan.planned():
+    spared = spare(plan, out, kept)
+    for run in (run for run in plan.planned() if run not in spared):
         if stop.is_set():
             return Carried(failed, True)
         try:
@@ -82,6 +89,20 @@ def carry_out(
         if result is not None and result.interrupted:
             return Carried(failed, True)
     return Carried(failed, False)
+
+
+def spare(plan: Plan, out: Path, kept: Collection[PlannedRun]) -> set[PlannedRun]:
+    """The runs that need not be run though their folders are gone: kept ones that no control still needs."""
+
+    def gone(run: PlannedRun) -> bool:
+        return not (out / run.folder / "config.toml").exists()
+
+    needed = {run.original for run in plan.planned() if run not in kept}
+    return {
+        run
+        for run in plan.planned()
+        if run in kept and run not in needed and (gone(run) or gone(run.original))
+    }
 
 
 def _carry_on(

@@ -1,14 +1,14 @@
 """What the runs of an experiment came to, read from their folders: figures, curves, costs, how each ended.
 
 Every run that was begun is listed. Those that count are finished and have the settings of the experiment;
-of the others it is said why they do not.
+of the others it is said why they do not. A run that counted once may also have been kept (see `keeping`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,10 +18,9 @@ from epicortex.config import Config
 from epicortex.errors import EpiCortexError
 from epicortex.fields import shown, value_of
 from epicortex.report.reproduction import command
-from epicortex.reproduction.controls import CONTROLS, of_lineage
+from epicortex.reproduction.controls import of_lineage
 from epicortex.reproduction.execution import differences, expected, is_finished, portable
-from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
-from epicortex.reproduction.published import DATA
+from epicortex.reproduction.plan import OWN_SETTINGS, Experiment, Plan, PlannedRun, found
 from epicortex.storage import NetworkLine, RunRecord, read_run
 
 History: TypeAlias = Sequence[dict[str, Any]]
@@ -36,7 +35,7 @@ class Figures:
     history: History
     """The lines of history.jsonl, each with `average_untrained`: the average fitness if newborns count with
     that before their training, as in the published code."""
-    spent: Sequence[int]
+    spent: tuple[int, ...]
     """The trainings after each generation."""
     whole: int
     """The generations in which all networks were trained: of a run with a budget not always the last."""
@@ -77,6 +76,17 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A run that counted, as it was kept; its folder may be gone, or on another machine."""
+
+    run: PlannedRun
+    config: Config
+    """The settings that all runs of its experiment share."""
+    command: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
 class Gathered:
     """A run that was begun."""
 
@@ -89,6 +99,8 @@ class Gathered:
     """What it came to so far; None before its first generation is complete, or where it cannot be read."""
     why_not: str = ""
     """Why it does not count; empty where it does."""
+    kept: bool = False
+    """Whether its figures were kept, and not read from its folder."""
 
     @property
     def counts(self) -> bool:
@@ -115,12 +127,7 @@ class Results:
     def experiments(self) -> list[Experiment]:
         """The experiments that were planned or begun, in the order of the table; controls after theirs."""
         runs = [*(one.run for one in self.runs), *self.due]
-        place = list(dict.fromkeys([*DATA, *(run.experiment.data for run in runs)]))
-        names = [None, *CONTROLS]
-        return sorted(
-            {run.experiment for run in runs},
-            key=lambda one: (place.index(one.data), not one.speciation, names.index(one.control)),
-        )
+        return sorted({run.experiment for run in runs}, key=lambda one: one.place)
 
     @property
     def complete(self) -> bool:
@@ -128,16 +135,20 @@ class Results:
         return not self.due and all(one.counts for one in self.runs)
 
 
-def gather(plan: Plan, out: Path) -> Results:
-    """Read everything below an output folder."""
-    begun = list(found(out))
-    runs = tuple(_gathered(plan, run, out) for run in begun)
+def gather(plan: Plan, out: Path, kept: Iterable[Kept] = ()) -> Results:
+    """Read everything below an output folder; where a run there does not count, one kept may do instead."""
+    runs = {run: _gathered(plan, run, out) for run in found(out)}
+    for record in kept:
+        here, there = runs.get(record.run), _from_kept(plan, record)
+        if here is None or (there.counts and not here.counts):
+            runs[record.run] = there
+    begun = sorted(runs.values(), key=lambda one: one.run.place)
     counted: dict[Experiment, list[Figures]] = {}
-    for one in runs:
+    for one in begun:
         if one.counts and one.figures is not None:
             counted.setdefault(one.run.experiment, []).append(one.figures)
-    due = tuple(run for run in plan.planned() if run not in begun)
-    return Results(plan, runs, due, {name: tuple(figures) for name, figures in counted.items()})
+    due = tuple(run for run in plan.planned() if run not in runs)
+    return Results(plan, tuple(begun), due, {name: tuple(figures) for name, figures in counted.items()})
 
 
 def figures(record: RunRecord) -> Figures:
@@ -147,7 +158,7 @@ def figures(record: RunRecord) -> Figures:
     measured_there = facts.fitness_on == "test" and record.config.training.fitness == "accuracy"
     return Figures(
         history=[{**line, "average_untrained": averages.get(line["generation"])} for line in record.history],
-        spent=budget.totals(record.history, record.config.evolution),
+        spent=tuple(budget.totals(record.history, record.config.evolution)),
         whole=budget.whole(record.history, record.config.evolution),
         seconds=sum(line["seconds"] for line in record.history),
         champion=facts.fitness,
@@ -189,16 +200,27 @@ def _gathered(plan: Plan, run: PlannedRun, out: Path) -> Gathered:
     return Gathered(run, len(record.history), repeating(record.config, run.folder), own, why_not)
 
 
+def _from_kept(plan: Plan, kept: Kept) -> Gathered:
+    generations = len(kept.figures.history)
+    why_not = _other_settings(kept.config, plan.config, OWN_SETTINGS)
+    return Gathered(kept.run, generations, kept.command, kept.figures, why_not, kept=True)
+
+
+def _other_settings(config: Config, wanted: Config, free: Collection[str] = ()) -> str:
+    other = [
+        f"{name} is {shown(value_of(config, name))}, not {shown(value_of(wanted, name))}"
+        for name in differences(config, wanted)
+        if name not in free
+    ]
+    return f"other settings: {'; '.join(other[:3])}" if other else ""
+
+
 def _why_not(record: RunRecord, config: Config | None, run: PlannedRun) -> str:
     """Why a run does not count; empty where it does."""
     if config is None:
         return f"the run it belongs to, {run.original.folder}, is not finished"
-    other = [
-        f"{name} is {shown(value_of(record.config, name))}, not {shown(value_of(config, name))}"
-        for name in differences(record.config, config)
-    ]
-    if other:
-        return f"other settings: {'; '.join(other[:3])}"
+    if other := _other_settings(record.config, config):
+        return other
     if not is_finished(record, config):
         limits = config.evolution
         spent = budget.spent(record.history, limits)

@@ -16,8 +16,13 @@ from epicortex.config import Config
 from epicortex.reproduction.controls import CONTROLS
 from epicortex.reproduction.published import DATA
 
+#: The settings in which the runs of a plan differ; they share all others.
+OWN_SETTINGS: Final = frozenset({"evolution.seed", "evolution.speciation", "data.source"})
 _MODES: Final = {True: "speciation-on", False: "speciation-off"}
-_SEED: Final = re.compile(r"seed-([1-9][0-9]{0,8})")
+_PLACE: Final = re.compile(
+    rf"(?P<data>[a-z0-9-]{{1,40}})/(?P<mode>{'|'.join(_MODES.values())})/((?P<control>[a-z]+)/)?"
+    r"seed-(?P<seed>[1-9][0-9]{0,8})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,12 @@ class Experiment:
         """The experiment that a control belongs to."""
         return Experiment(self.data, self.speciation)
 
+    @property
+    def place(self) -> tuple[int, str, bool, int]:
+        """Where it stands in the table: the paper's data sets first, controls after what they belong to."""
+        known = [*DATA].index(self.data) if self.data in DATA else len(DATA)
+        return known, self.data, not self.speciation, [None, *CONTROLS].index(self.control)
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
@@ -69,6 +80,27 @@ class PlannedRun:
         'mnist/speciation-on/seed-3'
         """
         return self.experiment.folder / f"seed-{self.seed}"
+
+    @classmethod
+    def at(cls, folder: str) -> PlannedRun | None:
+        """The run whose place this is; None where it is no run's.
+
+        >>> PlannedRun.at("mnist/speciation-on/founders/seed-3")
+        PlannedRun(experiment=Experiment(data='mnist', speciation=True, control='founders'), seed=3)
+        >>> PlannedRun.at("mnist/seed-3"), PlannedRun.at("../speciation-on/seed-3")
+        (None, None)
+        """
+        match = _PLACE.fullmatch(folder)
+        if not match or match["control"] not in (None, *CONTROLS):
+            return None
+        return cls(
+            Experiment(match["data"], match["mode"] == _MODES[True], match["control"]), int(match["seed"])
+        )
+
+    @property
+    def place(self) -> tuple[tuple[int, str, bool, int], int]:
+        """Where it stands among all runs: by experiment, then by seed."""
+        return self.experiment.place, self.seed
 
     @property
     def original(self) -> PlannedRun:
@@ -103,21 +135,8 @@ class Plan:
         )
 
 
-def found(out: Path) -> Iterator[PlannedRun]:
+def found(out: Path) -> list[PlannedRun]:
     """The runs below an output folder, begun by whatever command, in the order of the table."""
-    names = sorted(path.name for path in out.iterdir() if path.is_dir()) if out.is_dir() else []
-    order = [*DATA, *(name for name in names if name not in DATA)]
-    for data in (name for name in order if name in names):
-        for speciation in _MODES:
-            for control in (None, *CONTROLS):
-                experiment = Experiment(data, speciation, control)
-                for seed in _seeds(out / experiment.folder):
-                    yield PlannedRun(experiment, seed)
-
-
-def _seeds(folder: Path) -> list[int]:
-    """The seeds of the runs in a folder that have begun."""
-    if not folder.is_dir():
-        return []
-    matches = (_SEED.fullmatch(path.parent.name) for path in folder.glob("seed-*/config.toml"))
-    return sorted(int(match[1]) for match in matches if match)
+    files = (*out.glob("*/*/seed-*/config.toml"), *out.glob("*/*/*/seed-*/config.toml"))
+    runs = (PlannedRun.at(file.parent.relative_to(out).as_posix()) for file in files)
+    return sorted((run for run in runs if run), key=lambda run: run.place)

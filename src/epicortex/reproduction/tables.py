@@ -22,7 +22,7 @@ from epicortex.reproduction.claims import Claim
 from epicortex.reproduction.controls import CONTROLS
 from epicortex.reproduction.execution import differences, portable
 from epicortex.reproduction.gathering import Figures, Gathered, Results, values
-from epicortex.reproduction.plan import Experiment
+from epicortex.reproduction.plan import OWN_SETTINGS, Experiment
 from epicortex.reproduction.published import (
     GENERATIONS,
     INITIAL_NETWORKS,
@@ -95,7 +95,7 @@ def is_paper_measure(config: Config) -> bool:
 
 def other_settings(config: Config) -> list[str]:
     """The settings, sizes apart, in which the runs are not those of the preset `paper`."""
-    own = {"evolution.seed", "evolution.speciation", "data.source", *_SIZES}
+    own = {*OWN_SETTINGS, *_SIZES}
     return [name for name in differences(config, resolve("paper")) if name not in own]
 
 
@@ -221,7 +221,7 @@ def every_run(runs: Iterable[Gathered]) -> Table:
             str(one.run.folder),
             count(one.done),
             *_final(one.figures),
-            one.why_not or "counts",
+            one.why_not or ("counts, as kept" if one.kept else "counts"),
         )
         for one in runs
     ]

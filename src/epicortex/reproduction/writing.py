@@ -1,18 +1,20 @@
-"""Writes the results of an experiment: `table.md`, `table.csv`, `page.html` and the plots as SVG.
+"""Writes the results of an experiment: `table.md`, `table.csv`, `page.html`, the plots as SVG, `runs.jsonl`.
 
-Everything in them is read back from the run folders, so writing them again gives the same bytes.
+Everything in them is read back from the run folders and from runs that were kept, so writing them again gives
+the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from epicortex.report.figures import Figure
 from epicortex.report.rendering import page
 from epicortex.report.tables import Table
-from epicortex.reproduction import figures, svg, tables, words
+from epicortex.reproduction import figures, keeping, svg, tables, words
 from epicortex.reproduction.claims import Claim, check
 from epicortex.reproduction.controls import CONTROLS
 from epicortex.reproduction.gathering import Results, gather
@@ -29,12 +31,14 @@ _ABOUT: Final = {
 }
 
 
-def write(plan: Plan, out: Path) -> Results:
-    """Read all runs below `out`, and write the results beside them."""
-    results = gather(plan, out)
+def write(plan: Plan, out: Path, also: Sequence[Path] = ()) -> Results:
+    """Read all runs below `out`, those kept there and in other files, and write the results beside them."""
+    own = keeping.read_own(out)
+    results = gather(plan, out, chain(own, *map(keeping.read, also)))
     drawn, found = figures.draw(results), check(results)
     atomic.make_folder(out)
     atomic.make_folder(out / "figures")
+    keeping.write(out, results, own)
     for name, figure in drawn.items():
         _replace(out / "figures" / f"{name}.svg", svg.picture(figure, caption(name)))
     _replace(out / "table.csv", tables.as_csv(results))
