@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -31,7 +32,10 @@ from epicortex.data.options import Unreadable
 from epicortex.data.scanning import scan
 from epicortex.errors import EpiCortexError
 from epicortex.genome import Genome
-from epicortex.storage import champion, checkpoint, codec, lines, strict, tensors
+from epicortex.reproduction import keeping, writing
+from epicortex.reproduction.gathering import Gathered, Results, figures
+from epicortex.reproduction.plan import Plan
+from epicortex.storage import champion, checkpoint, codec, lines, read_run, strict, tensors
 from epicortex.storage.folder import read_config
 from epicortex.storage.journal import Heading, Journal
 from tests.data import test_hostile as data_files
@@ -213,6 +217,29 @@ def _lines(place: Path, name: str, draw: random.Random) -> Path:
     return place
 
 
+@cache
+def kept_runs() -> list[bytes]:
+    """One run of each mode, kept."""
+    record = read_run(OLD)
+    plan = Plan(record.config, ("mnist",), (True, False), 1)
+    runs = [Gathered(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
+    with TemporaryDirectory() as name:
+        keeping.write(Path(name), Results(plan, tuple(runs), ()), [])
+        return (Path(name) / keeping.NAME).read_bytes().splitlines(keepends=True)
+
+
+def runs_file(place: Path, draw: random.Random) -> object:
+    """Also what is read has to be fit for every table and plot."""
+    every = kept_runs().copy()
+    changed = json.dumps(changed_json(json.loads(every[0]), draw)).encode() + b"\n"
+    every[0] = changed_bytes(changed, draw) if draw.random() < 0.3 else changed
+    place.write_bytes(b"".join(every))
+    plan = Plan(read_run(OLD).config, ("mnist",), (True, False), 1)
+    # What was kept there before would go first.
+    shutil.rmtree(place.parent / "results", ignore_errors=True)
+    return writing.write(plan, place.parent / "results", [place])
+
+
 def config_file(place: Path, draw: random.Random) -> object:
     place.mkdir(exist_ok=True)
     (place / "config.toml").write_bytes(sealed_config(changed_toml(CONFIG, draw)))
@@ -360,6 +387,7 @@ READERS = [
     Reader("journal", journal_file),
     Reader("history", history_file),
     Reader("networks", networks_file),
+    Reader("runs of an experiment", runs_file),
     Reader("config", config_file),
     Reader("preset", preset_file),
     Reader("prepared data set, its header", prepared_header),

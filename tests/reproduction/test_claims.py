@@ -130,6 +130,26 @@ def test_of_some_experiments_a_claim_holds_so_far() -> None:
     assert one_mode[GAP].summary == "holds so far: in 1 of 1 case (1 run each); 1 not run"
 
 
+def test_runs_without_a_figure_are_not_taken_for_runs_that_are_missing() -> None:
+    def change(data: str, mode: bool) -> Figures | None:
+        own = as_published(data, mode)
+        if data == "svhn":
+            lines = [{**line, "average_untrained": None} for line in own.history]
+            own = replace(own, history=lines, tried=None, refused=None)
+        return None if data == "mnist" else own
+
+    found = claims(change)
+    assert found[UNTRAINED].summary == (
+        "holds so far: in 2 of 2 cases (1 run each, no difference significant at 0.05); 1 not run; "
+        "1 without a figure"
+    )
+    assert (
+        found[REFUSED].summary == "holds so far: in 2 of 2 cases (1 run each); 1 not run; 1 without a figure"
+    )
+    alone = claims(lambda data, mode: change(data, mode) if data == "svhn" else None)
+    assert (alone[REFUSED].verdict, alone[REFUSED].summary) == ("open", "open: 3 not run; 1 without a figure")
+
+
 def test_a_verdict_says_how_many_runs_it_rests_on_and_whether_a_difference_is_significant() -> None:
     def runs(number: int, base: float) -> list[Figures]:
         return [figures(history(average=level(base + place / 1000))) for place in range(number)]

@@ -8,6 +8,7 @@ stated here once, and with every claim.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -30,6 +31,9 @@ SIZE: Final = 1e5
 HALF_A_POWER: Final = math.sqrt(10)
 #: From this share on, many mutations are refused.
 MANY: Final = 0.5
+#: Why nothing can be said about a case.
+NOT_RUN: Final = "not run"
+NO_FIGURE: Final = "without a figure"
 _ACCURACY: Final = Measure.of("accuracy")
 _MODES: Final = (True, False)
 
@@ -73,9 +77,10 @@ class Claim:
     def summary(self) -> str:
         """The verdict with how many cases there are for it, and how firm they are."""
         known = [case for case in self.cases if case.agrees is not None]
-        missing = len(self.cases) - len(known)
+        missing = Counter(case.figures for case in self.cases if case.agrees is None)
+        unknown = [f"{number} {why}" for why, number in missing.items()]
         if not known:
-            return "open: there are no runs to tell by"
+            return f"open: {'; '.join(unknown) if NO_FIGURE in missing else 'there are no runs to tell by'}"
         agreeing = sum(case.agrees is True for case in known)
         text = f"{self.verdict}: in {agreeing} of {plural(len(known), 'case')}"
         low, high = min(case.runs for case in known), max(case.runs for case in known)
@@ -83,7 +88,7 @@ class Claim:
         tested = [case.p for case in known if case.p is not None]
         if tested and min(tested) >= SIGNIFICANT:
             firm += f", no difference significant at {SIGNIFICANT:g}"
-        return f"{text} ({firm})" + (f"; {missing} not run" if missing else "")
+        return "; ".join([f"{text} ({firm})", *unknown])
 
     @property
     def cautions(self) -> list[str]:
@@ -177,13 +182,13 @@ def _each(
     title: str,
     measured: str,
     modes: Iterable[bool],
-    judge: Callable[[Sequence[Figures]], tuple[bool, str]],
+    judge: Callable[[Sequence[Figures]], tuple[bool | None, str]],
 ) -> Claim:
     """A claim about every data set, in the modes given."""
     cases = []
     for experiment in (Experiment(data, mode) for data in DATA for mode in modes):
         runs = results.of(experiment)
-        agrees, figures = judge(runs) if runs else (None, "not run")
+        agrees, figures = judge(runs) if runs else (None, NOT_RUN)
         cases.append(Case(experiment.title, agrees, figures, len(runs)))
     return Claim(title, measured, tuple(cases))
 
@@ -228,8 +233,11 @@ def _size(runs: Sequence[Figures]) -> tuple[bool, str]:
     return agrees, f"{count(mean)} on average; {who} {champions}"
 
 
-def _refused(runs: Sequence[Figures]) -> tuple[bool, str]:
-    tried, refused = sum(run.tried for run in runs), sum(run.refused for run in runs)
+def _refused(runs: Sequence[Figures]) -> tuple[bool | None, str]:
+    known = [(run.tried, run.refused) for run in runs if run.tried is not None and run.refused is not None]
+    if not known:
+        return None, NO_FIGURE
+    tried, refused = map(sum, zip(*known, strict=True))
     return (
         tried > 0 and refused / tried >= MANY,
         f"{count(refused)} of {count(tried)} ({share(refused, tried)})",
@@ -240,8 +248,11 @@ def _modes(results: Results, measure: str, name: str) -> Claim:
     """That a figure is higher with speciation than without."""
     cases = []
     for data, title in DATA.items():
-        found = _difference(results, Experiment(data, True), Experiment(data, False), measure)
-        cases.append(_compared(title, found, lambda one: one.difference > 0))
+        one, other = Experiment(data, True), Experiment(data, False)
+        found = _difference(results, one, other, measure)
+        # There may be no newborns in the last generation, or no record of how they were before training.
+        unknown = NO_FIGURE if results.of(one) and results.of(other) else NOT_RUN
+        cases.append(_compared(title, found, lambda one: one.difference > 0, unknown))
     return Claim(
         f"{name} is higher with speciation than without, on all four data sets",
         "The mean over the runs, of the last generation. Whether that is more than chance is said by p.",
@@ -283,7 +294,7 @@ def _wider(results: Results) -> Claim:
         ]
         known = [gap.difference for gap in gaps if gap]
         if len(known) < 2:
-            cases.append(Case(_mode(mode), None, "not run"))
+            cases.append(Case(_mode(mode), None, NOT_RUN))
         else:
             digits, things = known
             text = f"{_ACCURACY.change(digits)} points for digits, {_ACCURACY.change(things)} for things"
@@ -300,9 +311,11 @@ def _difference(results: Results, one: Experiment, other: Experiment, measure: s
     return difference(values(results.of(one), measure), values(results.of(other), measure))
 
 
-def _compared(name: str, found: Difference | None, agrees: Callable[[Difference], bool]) -> Case:
+def _compared(
+    name: str, found: Difference | None, agrees: Callable[[Difference], bool], unknown: str = NOT_RUN
+) -> Case:
     if found is None:
-        return Case(name, None, "not run")
+        return Case(name, None, unknown)
     n, m = found.first.count, found.second.count
     return Case(name, agrees(found), against(found), min(n, m), found.p, cannot_tell(n, m) or "")
 

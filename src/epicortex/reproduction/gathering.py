@@ -45,9 +45,10 @@ class Figures:
     champion_parameters: int
     test: float | None
     """The champion's accuracy on the test set, whether or not that was its fitness."""
-    tried: int
-    """Attempts to add or remove nodes and layers, of networks that lived on to the next generation."""
-    refused: int
+    tried: int | None
+    """Attempts to add or remove nodes and layers, of networks that lived on to the next generation; None
+    where that is not on record."""
+    refused: int | None
     """Those of them that were refused."""
     lineage: int | None = None
     """Of the control with the champion's structure: the trainings of the original champion's lineage."""

@@ -119,7 +119,7 @@ def _figures(value: Any, where: str) -> Figures:
         raise StorageError(f"{where}: history, spent and whole are not of as many generations")
     if list(found.spent) != sorted(found.spent) or (found.lineage is not None and found.lineage < 1):
         raise StorageError(f"{where}: trainings cannot become fewer")
-    counts = (*found.spent, found.tried, found.refused, found.champion_parameters)
+    counts = (*found.spent, found.tried or 0, found.refused or 0, found.champion_parameters)
     _check_size([*counts, found.seconds, found.champion, found.test], where)
     if min(counts) < 0:
         raise StorageError(f"{where}: a count cannot be below 0")
