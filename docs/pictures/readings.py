@@ -1,29 +1,29 @@
-"""Draws the picture of two readings of the paper in docs/results from the histories that lie beside it.
+"""Draws the picture of two readings of the paper in docs/results from the runs that are kept there.
 
 python docs/pictures/readings.py
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from epicortex.reproduction import svg
+from epicortex.reproduction import keeping, svg
+from epicortex.reproduction.plan import Experiment
 from epicortex.reproduction.published import MEASURES, published
 
 RESULTS = Path(__file__).parents[1] / "results"
 ROLES = {"highest_fitness": "best", "average_fitness": "mean", "offspring_fitness": "offspring"}
 WORDS = {"highest_fitness": "highest", "average_fitness": "average", "offspring_fitness": "offspring"}
-READINGS = {"paper": "mnist-full", "published": "mnist-published"}
+READINGS = {"paper": "full", "published": "mnist-published"}
 #: Where the paper's own figures stand: behind its last generation.
 BEHIND = 103
 
 
 def curves(reading: str, dash: str) -> list[dict[str, Any]]:
     """Highest, average and offspring fitness of a run without speciation."""
-    text = (RESULTS / READINGS[reading] / "speciation-off-seed-1.history.jsonl").read_text()
-    lines = [json.loads(line) for line in text.splitlines()]
+    kept = keeping.read(RESULTS / READINGS[reading] / keeping.NAME)
+    lines = next(one.figures.history for one in kept if one.run.experiment == Experiment("mnist", False))
     return [
         {
             "x": [line["generation"] for line in lines],
