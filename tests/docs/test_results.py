@@ -1,0 +1,33 @@
+"""The published tables and plots are what the commands make of the runs kept beside them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from epicortex.cli import main
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+COMMANDS = {
+    "full": ("--runs", "1"),
+    "mnist-published": ("mnist", "--speciation", "off", "--runs", "1", "--preset", "published"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_published_results_are_those_of_the_runs_that_are_kept(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(RESULTS / name / "runs.jsonl", tmp_path)
+    assert main(["reproduce", *COMMANDS[name], "--tables", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*") if path.name != "page.html"]
+    assert len(files) >= 6
+    for file in files:
+        assert (RESULTS / name / file).read_bytes() == (tmp_path / file).read_bytes(), file
+
+
+def test_every_folder_of_results_is_looked_at_or_has_no_runs_kept() -> None:
+    assert {path.parent.name for path in RESULTS.glob("*/runs.jsonl")} == set(COMMANDS)
