@@ -218,10 +218,17 @@ def _lines(place: Path, name: str, draw: random.Random) -> Path:
 
 
 @cache
+def kept_plan() -> Plan:
+    record = read_run(OLD)
+    config = record.config.with_changes(evolution={"generations": len(record.history)})
+    return Plan(config, ("mnist",), (True, False), 1)
+
+
+@cache
 def kept_runs() -> list[bytes]:
     """One run of each mode, kept."""
     record = read_run(OLD)
-    plan = Plan(record.config, ("mnist",), (True, False), 1)
+    plan = kept_plan()
     runs = [Gathered(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
     with TemporaryDirectory() as name:
         keeping.write(Path(name), Results(plan, tuple(runs), ()), [])
@@ -234,10 +241,9 @@ def runs_file(place: Path, draw: random.Random) -> object:
     changed = json.dumps(changed_json(json.loads(every[0]), draw)).encode() + b"\n"
     every[0] = changed_bytes(changed, draw) if draw.random() < 0.3 else changed
     place.write_bytes(b"".join(every))
-    plan = Plan(read_run(OLD).config, ("mnist",), (True, False), 1)
     # What was kept there before would go first.
     shutil.rmtree(place.parent / "results", ignore_errors=True)
-    return writing.write(plan, place.parent / "results", [place])
+    return writing.write(kept_plan(), place.parent / "results", keeping.read(place))
 
 
 def config_file(place: Path, draw: random.Random) -> object:

@@ -16,7 +16,7 @@ from epicortex.reproduction import keeping
 from epicortex.reproduction.estimates import survey
 from epicortex.reproduction.execution import carry_out
 from epicortex.reproduction.gathering import gather
-from epicortex.reproduction.plan import Plan, PlannedRun, found
+from epicortex.reproduction.plan import Plan, found
 from tests.reproduction.test_execution import Observer, small
 from tests.reproduction.world import SMALL
 
@@ -102,49 +102,133 @@ def test_runs_with_other_settings_do_not_count_and_stay_on_file(experiment: Path
     assert (tmp_path / "runs.jsonl").read_bytes() == (experiment / "runs.jsonl").read_bytes()
 
 
-def carried(plan: Plan, out: Path, kept: set[PlannedRun]) -> list[str]:
-    observer = Observer()
-    carry_out(plan, out, observer, observer.stop, kept=kept)
+def carried(plan: Plan, out: Path, *files: Path) -> tuple[list[str], list[str]]:
+    """How it stands with every run, and those that are then run."""
+    kept = keeping.counting(plan, [one for file in files for one in keeping.read(file)])
+    due, observer = survey(plan, out, kept), Observer()
+    spared = {one.run for one in due if one.state == "kept"}
+    carry_out(plan, out, observer, observer.stop, spared=spared)
     assert not observer.failures
-    return observer.begun
+    return [one.state for one in due], observer.begun
 
 
 def test_what_is_kept_is_not_run_again(experiment: Path, tmp_path: Path) -> None:
-    kept_alone(experiment, tmp_path)
-    kept = keeping.counting(PLAN, tmp_path)
-    assert {one.state for one in survey(PLAN, tmp_path, kept)} == {"kept"}
-    assert carried(PLAN, tmp_path, kept) == []
-    assert keeping.counting(small(max_networks=8), tmp_path) == set()
-    longer = small(runs=3)
-    kept = keeping.counting(longer, tmp_path / "elsewhere", [tmp_path / "runs.jsonl"])
-    assert carried(longer, tmp_path, kept) == ["digits/speciation-on/seed-3"]
+    file = kept_alone(experiment, tmp_path)
+    assert carried(PLAN, tmp_path, file) == (["kept"] * 20, [])
+    assert keeping.counting(small(max_networks=8), keeping.read(file)) == set()
+    states, begun = carried(small(runs=3), tmp_path / "elsewhere", file)
+    assert (states, begun) == (["kept", "kept", "new"], ["digits/speciation-on/seed-3"])
+
+
+@pytest.mark.parametrize("damage", ["config.toml", "history.jsonl", None])
+def test_nor_is_it_where_its_folder_is_damaged_or_only_begun(
+    damage: str | None, experiment: Path, tmp_path: Path
+) -> None:
+    file = kept_alone(experiment, tmp_path)
+    place = tmp_path / "digits" / "speciation-on" / "seed-1"
+    if damage:
+        shutil.copytree(experiment / place.relative_to(tmp_path), place)
+        (place / damage).write_text("[evolution")
+    else:
+        observer = Observer(stop_after=1)
+        carry_out(small(), tmp_path, observer, observer.stop)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert carried(small(), tmp_path, file) == (["kept"], [])
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+
+
+def test_a_finished_folder_goes_before_what_was_kept_and_that_before_another_file(
+    experiment: Path, tmp_path: Path
+) -> None:
+    place = "digits/speciation-on/seed-1"
+    lines = {}
+    for name, fitness in (("own", 0.25), ("other", 0.5)):
+        kept = kept_alone(experiment, tmp_path / name)
+        line = json.loads(kept.read_text().splitlines()[0])
+        line["figures"]["history"][-1]["highest_fitness"] = fitness
+        kept.write_text(json.dumps(line) + "\n")
+        lines[name] = kept
+
+    def highest(*also: Path) -> float | None:
+        kept = [*keeping.read_own(tmp_path / "own"), *(one for path in also for one in keeping.read(path))]
+        (one,) = gather(small(), tmp_path / "own", kept).runs
+        assert one.figures is not None
+        return one.figures.last("highest_fitness")
+
+    assert highest(lines["other"]) == 0.25
+    lines["own"].unlink()
+    assert highest(lines["other"]) == 0.5
+    shutil.copytree(experiment / place, tmp_path / "own" / place)
+    history = (experiment / place / "history.jsonl").read_text().splitlines()
+    assert highest(lines["other"]) == json.loads(history[-1])["highest_fitness"]
+    assert carried(small(), tmp_path / "own", lines["other"]) == (["finished"], [])
 
 
 def test_a_run_that_is_kept_is_run_again_for_a_control_that_is_not(experiment: Path, tmp_path: Path) -> None:
     file = kept_alone(experiment, tmp_path)
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(line for line in lines if "speciation-on/founders/seed-1" not in line))
-    plan = small(controls=("founders", "mutation"))
-    kept = keeping.counting(plan, tmp_path)
-    assert [one.state for one in survey(plan, tmp_path, kept)] == ["new", "new", "kept"]
     again = ["digits/speciation-on/seed-1", "digits/speciation-on/founders/seed-1"]
-    assert carried(plan, tmp_path, kept) == again
+    plan = small(controls=("founders", "mutation"))
+    assert carried(plan, tmp_path, file) == (["new", "new", "kept"], again)
     for folder in again:
         one, other = (out / folder / "networks.jsonl" for out in (tmp_path, experiment))
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_control_whose_original_is_gone_is_left_alone(experiment: Path, tmp_path: Path) -> None:
-    kept_alone(experiment, tmp_path)
+def test_a_control_that_is_kept_needs_no_folder_of_its_original(experiment: Path, tmp_path: Path) -> None:
+    file = kept_alone(experiment, tmp_path)
     place = "digits/speciation-on/mutation/seed-1"
     shutil.copytree(experiment / place, tmp_path / place)
     plan = small(controls=("mutation",))
-    assert carried(plan, tmp_path, keeping.counting(plan, tmp_path)) == []
-    # Its folder alone cannot count, for it has to cost what its original cost; what was kept can.
-    (one,) = [
-        one for one in gather(plan, tmp_path, keeping.read_own(tmp_path)).runs if place in str(one.run.folder)
-    ]
-    assert (one.counts, one.kept) == (True, True)
+    assert carried(plan, tmp_path, file) == (["kept", "kept"], [])
+    runs = {str(one.run.folder): one for one in gather(plan, tmp_path, keeping.read(file)).runs}
+    assert (runs[place].counts, runs[place].kept) == (True, True)
+
+
+def test_a_control_counts_only_beside_a_run_that_cost_as_much(experiment: Path, tmp_path: Path) -> None:
+    original, control = "digits/speciation-on/seed-1", "digits/speciation-on/mutation/seed-1"
+    lines = [json.loads(line) for line in kept_alone(experiment, tmp_path).read_text().splitlines()]
+    pair = {line["run"]: line for line in lines if line["run"] in (original, control)}
+    plan = small(controls=("mutation",))
+
+    def standing(*kept: dict[str, Any]) -> tuple[list[str], list[str]]:
+        file = tmp_path / "some.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        read = keeping.read(file)
+        counted = [one.why_not for one in gather(plan, tmp_path / "nowhere", read).runs]
+        return counted, sorted(str(run.folder) for run in keeping.counting(plan, read))
+
+    assert standing(*pair.values()) == (["", ""], [control, original])
+    assert standing(pair[control]) == ([f"the run it belongs to, {original}, is not finished"], [])
+    spent = pair[original]["figures"]["spent"]
+    cost = spent[-1]
+    spent[-1] += 5
+    assert standing(*pair.values()) == (
+        ["", f"it has {cost} trainings, and {original} beside it took {cost + 5}"],
+        [original],
+    )
+
+
+def test_files_are_named_together_one_by_one_or_by_their_folder_and_need_no_data(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of MNIST, which is not there: as if these runs had been on it."""
+    monkeypatch.setenv("EPICORTEX_DATA", str(tmp_path / "nothing"))
+    lines = (experiment / "runs.jsonl").read_text().replace("digits", "mnist").splitlines(keepends=True)
+    for mode in ("on", "off"):
+        (tmp_path / mode).mkdir()
+        own = [line for line in lines if f"speciation-{mode}/seed" in line]
+        (tmp_path / mode / "runs.jsonl").write_text("".join(own))
+    words = ["reproduce", "mnist", "--runs", "2", *SMALL, "--out", str(tmp_path / "out")]
+    also = ["--also", str(tmp_path / "on"), "--also", str(tmp_path / "off" / "runs.jsonl")]
+    assert main([*words, *also]) == 0
+    assert "Complete: 4 runs, all finished." in capsys.readouterr().out
+    # From then on they are kept there.
+    assert main([*words, "--dry-run"]) == 0
+    assert capsys.readouterr().out.count("  kept\n") == 4
+    assert main([*words[:2], "--runs", "3", *words[4:], *also]) == 2
+    assert "mnist is not in" in capsys.readouterr().err
 
 
 def change(**changes: Any) -> Callable[[dict[str, Any]], None]:
@@ -166,7 +250,11 @@ def change(**changes: Any) -> Callable[[dict[str, Any]], None]:
     [
         (change(format=2), "has the format 2, this version reads 1: a newer EpiCortex wrote it"),
         (change(run="../speciation-on/seed-1"), 'line 1: "../speciation-on/seed-1" is no run'),
-        (change(command=None), "command cannot be null"),
+        (change(command=None), "null is no command of ours"),
+        (change(command="epicortex evolve digits; reboot"), "is no command of ours"),
+        (change(command="epicortex evolve 'digits\n```'"), "is no command of ours"),
+        (change(command="epicortex 'evolve"), "is no command of ours"),
+        (change(settings__evolution__generations=5), "the run has not all its 5 generations"),
         (change(settings=[]), "settings must be an object of sections"),
         (change(settings__evolution__seed="x"), "evolution.seed"),
         (change(figures__history=[]), "are not of as many generations"),
@@ -203,10 +291,11 @@ def test_a_file_that_is_not_ours_is_refused_in_one_line_before_anything_runs(
 def test_a_file_cut_off_is_refused_and_it_is_said_how_to_go_on(experiment: Path, tmp_path: Path) -> None:
     file = kept_alone(experiment, tmp_path)
     whole = file.read_bytes()
-    file.write_bytes(whole[:-1])
-    with pytest.raises(
-        StorageError, match=r"last line is not complete; move it away, and it is written anew"
-    ):
+    # What an editor does to the end of a file is no damage.
+    for end in (b"", b"\n\n", b"\r\n"):
+        file.write_bytes(whole[:-1] + end)
+        assert len(keeping.read_own(tmp_path)) == 20
+    file.write_bytes(whole[:-2])
+    with pytest.raises(StorageError, match=r"line 20 is damaged: .*; mend that, or move the file away"):
         keeping.read_own(tmp_path)
-    assert len(keeping.read(experiment / "runs.jsonl")) == 20
     assert keeping.read_own(tmp_path / "nowhere") == []

@@ -19,7 +19,9 @@ def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.usage = "epicortex compare A ... --with B ... [options]"
     parser.add_argument("first", metavar="A", type=Path, nargs="*", help="run folders, or folders of them")
-    parser.add_argument("--with", dest="second", metavar="B", type=Path, nargs="+", help="the other set")
+    parser.add_argument(
+        "--with", dest="second", metavar="B", type=Path, nargs="+", action="extend", help="the other set"
+    )
     parser.add_argument(
         "--out",
         metavar="FILE",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from epicortex.config import Config
     from epicortex.errors import EpiCortexError
     from epicortex.reproduction.estimates import Due
+    from epicortex.reproduction.gathering import Kept
     from epicortex.reproduction.plan import Plan, PlannedRun
     from epicortex.run import Result, Watcher
 
@@ -65,6 +66,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         type=Path,
         nargs="+",
+        action="extend",
         default=[],
         help="runs.jsonl of other places: their runs count, too, and are not run again",
     )
@@ -78,22 +80,33 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex import engines
     from epicortex.data import inventory
     from epicortex.reproduction import estimates, keeping
+    from epicortex.reproduction.execution import carry_out
 
     plan = planned(arguments)
     for name in plan.data:
         inventory.built_in(name)
+    also = [one for path in arguments.also for one in keeping.read(path)]
     if arguments.tables:
-        _report(plan, arguments)
+        _report(plan, arguments.out, also)
         return 0
     if engines.enlisted(plan.config.training.engine):
         return 0
-    kept = keeping.counting(plan, arguments.out, arguments.also)
+    kept = keeping.counting(plan, [*keeping.read_own(arguments.out), *also])
     due = estimates.survey(plan, arguments.out, kept)
     _check_data(plan, due)
     if arguments.dry_run:
         return _dry_run(plan, arguments.out, due)
     with watching.signals() as stopper, ExitStack() as stack:
-        return _carry_out(arguments, plan, due, kept, stopper, stack)
+        observer = _Observer(arguments, due, stopper, stack)
+        spared = {one.run for one in due if one.state == "kept"}
+        carried = carry_out(
+            plan, arguments.out, observer, stopper.stop, command=arguments.command_line, spared=spared
+        )
+        _report(plan, arguments.out, also)
+    if carried.interrupted:
+        print("stopped; the same command goes on")
+        return 128 + (stopper.received or signal.SIGINT)
+    return _CANNOT_GO_ON if carried.failed else 0
 
 
 def planned(arguments: argparse.Namespace) -> Plan:
@@ -147,36 +160,14 @@ def _check_data(plan: Plan, due: Sequence[Due]) -> None:
             )
 
 
-def _carry_out(
-    arguments: argparse.Namespace,
-    plan: Plan,
-    due: Sequence[Due],
-    kept: Collection[PlannedRun],
-    stopper: Stopper,
-    stack: ExitStack,
-) -> int:
-    from epicortex.reproduction.execution import carry_out
-
-    observer = _Observer(arguments, due, stopper, stack)
-    carried = carry_out(
-        plan, arguments.out, observer, stopper.stop, command=arguments.command_line, kept=kept
-    )
-    _report(plan, arguments)
-    if carried.interrupted:
-        print("stopped; the same command goes on")
-        return 128 + (stopper.received or signal.SIGINT)
-    return _CANNOT_GO_ON if carried.failed else 0
-
-
-def _report(plan: Plan, arguments: argparse.Namespace) -> None:
+def _report(plan: Plan, out: Path, also: Iterable[Kept]) -> None:
     """Write the results, and say in a few lines what they are."""
     from epicortex.reproduction import tables, words
     from epicortex.reproduction.claims import check
     from epicortex.reproduction.published import MEASURES
     from epicortex.reproduction.writing import write
 
-    out: Path = arguments.out
-    results = write(plan, out, arguments.also)
+    results = write(plan, out, also)
     for row in tables.rows(results):
         if row.ours and row.measure == next(iter(MEASURES)):
             print(

@@ -144,6 +144,7 @@ def check(results: Results) -> list[Claim]:
             "attempts of networks that were culled in the same generation are not on record.",
             (True,),
             _refused,
+            lambda run: None not in (run.tried, run.refused),
         ),
         _better(results, "mnist", "svhn"),
         _better(results, "fashion-mnist", "cifar10"),
@@ -182,13 +183,15 @@ def _each(
     title: str,
     measured: str,
     modes: Iterable[bool],
-    judge: Callable[[Sequence[Figures]], tuple[bool | None, str]],
+    judge: Callable[[Sequence[Figures]], tuple[bool, str]],
+    has_figure: Callable[[Figures], bool] = lambda run: True,
 ) -> Claim:
     """A claim about every data set, in the modes given."""
     cases = []
     for experiment in (Experiment(data, mode) for data in DATA for mode in modes):
-        runs = results.of(experiment)
-        agrees, figures = judge(runs) if runs else (None, NOT_RUN)
+        every = results.of(experiment)
+        runs = [run for run in every if has_figure(run)]
+        agrees, figures = judge(runs) if runs else (None, NO_FIGURE if every else NOT_RUN)
         cases.append(Case(experiment.title, agrees, figures, len(runs)))
     return Claim(title, measured, tuple(cases))
 
@@ -233,11 +236,8 @@ def _size(runs: Sequence[Figures]) -> tuple[bool, str]:
     return agrees, f"{count(mean)} on average; {who} {champions}"
 
 
-def _refused(runs: Sequence[Figures]) -> tuple[bool | None, str]:
-    known = [(run.tried, run.refused) for run in runs if run.tried is not None and run.refused is not None]
-    if not known:
-        return None, NO_FIGURE
-    tried, refused = map(sum, zip(*known, strict=True))
+def _refused(runs: Sequence[Figures]) -> tuple[bool, str]:
+    tried, refused = sum(run.tried or 0 for run in runs), sum(run.refused or 0 for run in runs)
     return (
         tried > 0 and refused / tried >= MANY,
         f"{count(refused)} of {count(tried)} ({share(refused, tried)})",

@@ -15,7 +15,7 @@ from epicortex import budget, engines, preparation
 from epicortex.config import Config, EvolutionConfig
 from epicortex.errors import StorageError
 from epicortex.preparation import Extensions
-from epicortex.reproduction.execution import State, check_control, expected, spare, state_of
+from epicortex.reproduction.execution import State, check_control, expected, state_of
 from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
 from epicortex.storage import read_run
 
@@ -100,9 +100,18 @@ class Due:
 
 
 def survey(plan: Plan, out: Path, kept: Collection[PlannedRun] = ()) -> list[Due]:
-    """All runs of a plan as they stand; a `ConfigError` where one was begun with other settings."""
-    spared = spare(plan, out, kept)
-    return [Due(run, "kept", 0) if run in spared else _due(plan, run, out) for run in plan.planned()]
+    """All runs of a plan as they stand; a `ConfigError` where one was begun with other settings.
+
+    One that is kept need not be finished, unless a control that is not kept belongs to it.
+    """
+    needed = {run.original for run in plan.planned() if run not in kept}
+    due = {run: _due(plan, run, out) for run in plan.planned()}
+
+    def spared(run: PlannedRun) -> bool:
+        finished = due[run].state == due[run.original].state == "finished"
+        return run in kept and run not in needed and not finished
+
+    return [Due(run, "kept", 0) if spared(run) else one for run, one in due.items()]
 
 
 def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:

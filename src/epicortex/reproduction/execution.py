@@ -1,6 +1,6 @@
 """Carries out a plan: begins what is missing, resumes what was broken off, keeps what is finished.
 
-How a run goes is `run`'s affair. Nothing is remembered but the run folders themselves.
+How a run goes is `run`'s affair. How it stands with one is read from its folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from epicortex.fields import settings, shown, value_of
 from epicortex.loop import Watcher
 from epicortex.preparation import Extensions
 from epicortex.reproduction.controls import CONTROLS, configured
-from epicortex.reproduction.plan import Plan, PlannedRun
+from epicortex.reproduction.plan import OWN_SETTINGS, Plan, PlannedRun
 from epicortex.run import Result, evolve, resume
 from epicortex.storage import RunRecord, atomic, read_run
 from epicortex.storage.folder import read_config
@@ -68,13 +68,12 @@ def carry_out(
     stop: threading.Event,
     *,
     command: str = "",
-    kept: Collection[PlannedRun] = (),
+    spared: Collection[PlannedRun] = (),
 ) -> Carried:
-    """Run everything that is not finished yet, one run after another, until `stop` is set."""
+    """Run all that is not finished yet and not to be spared, one run after another, until `stop` is set."""
     with atomic.explained(out, "made"):
         out.mkdir(parents=True, exist_ok=True)
     failed = 0
-    spared = spare(plan, out, kept)
     for run in (run for run in plan.planned() if run not in spared):
         if stop.is_set():
             return Carried(failed, True)
@@ -89,20 +88,6 @@ def carry_out(
         if result is not None and result.interrupted:
             return Carried(failed, True)
     return Carried(failed, False)
-
-
-def spare(plan: Plan, out: Path, kept: Collection[PlannedRun]) -> set[PlannedRun]:
-    """The runs that need not be run though their folders are gone: kept ones that no control still needs."""
-
-    def gone(run: PlannedRun) -> bool:
-        return not (out / run.folder / "config.toml").exists()
-
-    needed = {run.original for run in plan.planned() if run not in kept}
-    return {
-        run
-        for run in plan.planned()
-        if run in kept and run not in needed and (gone(run) or gone(run.original))
-    }
 
 
 def _carry_on(
@@ -188,6 +173,11 @@ def is_finished(record: RunRecord, config: Config | None = None) -> bool:
 def differences(one: Config, other: Config) -> Iterator[str]:
     """The settings in which two runs differ, of those that its results or its length hang on."""
     return (name for name in settings() if name not in FREE and value_of(one, name) != value_of(other, name))
+
+
+def between_experiments(one: Config, other: Config) -> list[str]:
+    """Those in which two experiments differ, whose runs have seeds, modes and data of their own."""
+    return [name for name in differences(one, other) if name not in OWN_SETTINGS]
 
 
 def portable(config: Config) -> Config:

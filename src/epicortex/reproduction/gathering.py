@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -19,13 +19,20 @@ from epicortex.errors import EpiCortexError
 from epicortex.fields import shown, value_of
 from epicortex.report.reproduction import command
 from epicortex.reproduction.controls import of_lineage
-from epicortex.reproduction.execution import differences, expected, is_finished, portable
-from epicortex.reproduction.plan import OWN_SETTINGS, Experiment, Plan, PlannedRun, found
+from epicortex.reproduction.execution import (
+    between_experiments,
+    differences,
+    expected,
+    is_finished,
+    portable,
+)
+from epicortex.reproduction.plan import Experiment, Plan, PlannedRun, found
 from epicortex.storage import NetworkLine, RunRecord, read_run
 
 History: TypeAlias = Sequence[dict[str, Any]]
 #: Mutations that add or remove nodes and layers: what the paper calls structural.
 STRUCTURAL: Final = frozenset({"layer", "node"})
+_NO_ORIGINAL: Final = "the run it belongs to, {}, is not finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,7 @@ def gather(plan: Plan, out: Path, kept: Iterable[Kept] = ()) -> Results:
         here, there = runs.get(record.run), _from_kept(plan, record)
         if here is None or (there.counts and not here.counts):
             runs[record.run] = there
+    runs |= {run: _beside_original(one, runs.get(run.original)) for run, one in runs.items() if one.kept}
     begun = sorted(runs.values(), key=lambda one: one.run.place)
     counted: dict[Experiment, list[Figures]] = {}
     for one in begun:
@@ -203,15 +211,28 @@ def _gathered(plan: Plan, run: PlannedRun, out: Path) -> Gathered:
 
 def _from_kept(plan: Plan, kept: Kept) -> Gathered:
     generations = len(kept.figures.history)
-    why_not = _other_settings(kept.config, plan.config, OWN_SETTINGS)
+    names = between_experiments(kept.config, plan.config)
+    why_not = _other_settings(names, kept.config, plan.config)
     return Gathered(kept.run, generations, kept.command, kept.figures, why_not, kept=True)
 
 
-def _other_settings(config: Config, wanted: Config, free: Collection[str] = ()) -> str:
+def _beside_original(one: Gathered, original: Gathered | None) -> Gathered:
+    """A control that was kept counts only beside a run that cost as much."""
+    if one.run.experiment.control is None or not one.counts:
+        return one
+    if original is None or not original.counts or one.figures is None or original.figures is None:
+        return replace(one, why_not=_NO_ORIGINAL.format(one.run.original.folder))
+    own, others = one.figures.trainings, original.figures.trainings
+    if own == others:
+        return one
+    return replace(
+        one, why_not=f"it has {own:,} trainings, and {one.run.original.folder} beside it took {others:,}"
+    )
+
+
+def _other_settings(names: Iterable[str], config: Config, wanted: Config) -> str:
     other = [
-        f"{name} is {shown(value_of(config, name))}, not {shown(value_of(wanted, name))}"
-        for name in differences(config, wanted)
-        if name not in free
+        f"{name} is {shown(value_of(config, name))}, not {shown(value_of(wanted, name))}" for name in names
     ]
     return f"other settings: {'; '.join(other[:3])}" if other else ""
 
@@ -219,8 +240,8 @@ def _other_settings(config: Config, wanted: Config, free: Collection[str] = ()) 
 def _why_not(record: RunRecord, config: Config | None, run: PlannedRun) -> str:
     """Why a run does not count; empty where it does."""
     if config is None:
-        return f"the run it belongs to, {run.original.folder}, is not finished"
-    if other := _other_settings(record.config, config):
+        return _NO_ORIGINAL.format(run.original.folder)
+    if other := _other_settings(differences(record.config, config), record.config, config):
         return other
     if not is_finished(record, config):
         limits = config.evolution

@@ -7,17 +7,17 @@ in it: neither genomes nor weights.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from epicortex.config import Config
 from epicortex.errors import ConfigError, StorageError
-from epicortex.reproduction.execution import differences, portable
+from epicortex.reproduction.execution import between_experiments, portable
 from epicortex.reproduction.gathering import Figures, Gathered, Kept, Results
-from epicortex.reproduction.plan import OWN_SETTINGS, Plan, PlannedRun
+from epicortex.reproduction.plan import Plan, PlannedRun
 from epicortex.settings import changed
 from epicortex.storage import HistoryLine, atomic, strict
 
@@ -36,11 +36,10 @@ class _Generation(HistoryLine):
 
 
 def read(path: Path) -> list[Kept]:
-    """The runs that a file keeps; what is damaged or not ours is a `StorageError` of one line."""
-    *lines, rest = atomic.read_file(path, limit=_MOST_BYTES).split(b"\n")
-    if rest:
-        raise StorageError(f"{path} is damaged: its last line is not complete")
-    return [_kept(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    """The runs that a file, or an experiment's folder, keeps; what is not ours is a `StorageError`."""
+    path = path / NAME if path.is_dir() else path
+    lines = atomic.read_file(path, limit=_MOST_BYTES).split(b"\n")
+    return [_kept(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def read_own(out: Path) -> list[Kept]:
@@ -50,19 +49,26 @@ def read_own(out: Path) -> list[Kept]:
     try:
         return read(out / NAME)
     except StorageError as error:
-        raise StorageError(f"{error}; move it away, and it is written anew from the run folders") from None
+        raise StorageError(
+            f"{error}; mend that, or move the file away: then it is written anew, from run folders alone"
+        ) from None
 
 
-def counting(plan: Plan, out: Path, also: Iterable[Path] = ()) -> set[PlannedRun]:
-    """The runs kept in an output folder and in other files, that have the settings of the plan."""
-    every = chain(read_own(out), *map(read, also))
-    return {one.run for one in every if not _apart(one.config, plan.config)}
+def counting(plan: Plan, kept: Iterable[Kept]) -> set[PlannedRun]:
+    """The runs among those kept that count: as planned, and a control only beside a run that cost as much."""
+    costs: dict[PlannedRun, int] = {}
+    for one in kept:
+        if not between_experiments(one.config, plan.config):
+            costs.setdefault(one.run, one.figures.trainings)
+    return {run for run, cost in costs.items() if costs.get(run.original) == cost}
 
 
 def write(out: Path, results: Results, before: Iterable[Kept]) -> None:
     """Keep every run that counts, and of those kept before the ones with other settings."""
     now = {one.run: kept for one in results.runs if (kept := _worth_keeping(results.plan.config, one))}
-    others = [one for one in before if one.run not in now or _apart(one.config, now[one.run].config)]
+    others = [
+        one for one in before if one.run not in now or between_experiments(one.config, now[one.run].config)
+    ]
     runs = sorted([*now.values(), *others], key=lambda one: one.run.place)
     atomic.replace_file(out / NAME, (strict.dump(_line(one)) + b"\n" for one in runs))
 
@@ -71,10 +77,6 @@ def _worth_keeping(config: Config, one: Gathered) -> Kept | None:
     if one.figures is None or not one.counts:
         return None
     return Kept(one.run, portable(config), one.command, one.figures)
-
-
-def _apart(one: Config, other: Config) -> bool:
-    return any(name not in OWN_SETTINGS for name in differences(one, other))
 
 
 def _line(kept: Kept) -> dict[str, Any]:
@@ -96,11 +98,21 @@ def _kept(line: bytes, where: str) -> Kept:
     planned = PlannedRun.at(run) if isinstance(run, str) else None
     if planned is None:
         raise StorageError(f"{where}: {strict.short(run)} is no run of an experiment")
-    if not isinstance(command, str):
-        raise StorageError(f"{where}: command cannot be {strict.short(command)}")
-    return Kept(
-        planned, _config(value.get("settings"), where), command, _figures(value.get("figures"), where)
-    )
+    if not isinstance(command, str) or not _is_ours(command):
+        raise StorageError(f"{where}: {strict.short(command)} is no command of ours")
+    config, figures = _config(value.get("settings"), where), _figures(value.get("figures"), where)
+    if planned.experiment.control is None and len(figures.history) < config.evolution.generations:
+        raise StorageError(f"{where}: the run has not all its {config.evolution.generations} generations")
+    return Kept(planned, config, command, figures)
+
+
+def _is_ours(command: str) -> bool:
+    """Whether a command that people may copy begins a run and nothing else: every word is plain or quoted."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return command.isprintable() and words[:2] == ["epicortex", "evolve"] and shlex.join(words) == command
 
 
 def _config(value: Any, where: str) -> Config:

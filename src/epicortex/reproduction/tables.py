@@ -20,9 +20,9 @@ from epicortex.report.tables import Table
 from epicortex.report.words import Measure, share
 from epicortex.reproduction.claims import Claim
 from epicortex.reproduction.controls import CONTROLS
-from epicortex.reproduction.execution import differences, portable
+from epicortex.reproduction.execution import between_experiments, portable
 from epicortex.reproduction.gathering import Figures, Gathered, Results, values
-from epicortex.reproduction.plan import OWN_SETTINGS, Experiment
+from epicortex.reproduction.plan import Experiment
 from epicortex.reproduction.published import (
     GENERATIONS,
     INITIAL_NETWORKS,
@@ -95,8 +95,7 @@ def is_paper_measure(config: Config) -> bool:
 
 def other_settings(config: Config) -> list[str]:
     """The settings, sizes apart, in which the runs are not those of the preset `paper`."""
-    own = {*OWN_SETTINGS, *_SIZES}
-    return [name for name in differences(config, resolve("paper")) if name not in own]
+    return [name for name in between_experiments(config, resolve("paper")) if name not in _SIZES]
 
 
 def size_words(config: Config) -> str:

@@ -6,8 +6,7 @@ the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from epicortex.report.tables import Table
 from epicortex.reproduction import figures, keeping, svg, tables, words
 from epicortex.reproduction.claims import Claim, check
 from epicortex.reproduction.controls import CONTROLS
-from epicortex.reproduction.gathering import Results, gather
+from epicortex.reproduction.gathering import Kept, Results, gather
 from epicortex.reproduction.plan import Experiment, Plan
 from epicortex.reproduction.published import DATA
 from epicortex.storage import atomic
@@ -31,10 +30,10 @@ _ABOUT: Final = {
 }
 
 
-def write(plan: Plan, out: Path, also: Sequence[Path] = ()) -> Results:
-    """Read all runs below `out`, those kept there and in other files, and write the results beside them."""
+def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
+    """Read all runs below `out` and those kept there, and write what they and others come to beside them."""
     own = keeping.read_own(out)
-    results = gather(plan, out, chain(own, *map(keeping.read, also)))
+    results = gather(plan, out, [*own, *also])
     drawn, found = figures.draw(results), check(results)
     atomic.make_folder(out)
     atomic.make_folder(out / "figures")
