@@ -56,6 +56,13 @@ def test_every_figure_is_that_of_the_files(modes: tuple[Path, Path], here: Here)
     assert measures["champion's parameters"]["values"]["b"] == [one.genome.parameters for one in champions[1]]
 
 
+def test_the_other_set_may_be_named_bit_by_bit(modes: tuple[Path, Path], here: Here) -> None:
+    on, off = modes
+    apart = ("--with", str(off / "seed-1"), "--with", str(off / "seed-2"))
+    found = json.loads(here("compare", str(on), *apart, "--json"))
+    assert found["b"] == [str(off / "seed-1"), str(off / "seed-2")]
+
+
 def test_it_says_what_cannot_be_concluded_and_in_what_the_sets_differ(
     modes: tuple[Path, Path], here: Here, tmp_path: Path
 ) -> None:
