@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from epicortex.reproduction.estimates import survey
 from epicortex.reproduction.execution import carry_out
 from epicortex.reproduction.gathering import gather
 from epicortex.reproduction.plan import Plan, found
+from epicortex.storage.lock import Lock
 from tests.reproduction.test_execution import Observer, small
 from tests.reproduction.world import SMALL
 
@@ -82,6 +84,20 @@ def test_results_of_several_places_come_together(experiment: Path, tmp_path: Pat
     tables(tmp_path / "on", tmp_path / "off" / "runs.jsonl", experiment / "runs.jsonl")
     assert results(tmp_path / "on") == results(experiment)
     assert (tmp_path / "on" / "table.md").read_text().count("| counts, as kept |") == 10
+
+
+def test_two_that_write_the_same_results_wait_for_each_other(experiment: Path, tmp_path: Path) -> None:
+    lines = (experiment / "runs.jsonl").read_text().splitlines(keepends=True)
+    out, other = tmp_path / "out", tmp_path / "other.jsonl"
+    out.mkdir()
+    other.write_text("".join(line for line in lines if '"run":"digits/speciation-off' in line))
+    writer = Thread(target=tables, args=(out, other))
+    with Lock(out):  # as if another process had read what is kept, and not yet written
+        writer.start()
+        writer.join(timeout=1.0)
+        (out / "runs.jsonl").write_text("".join(line for line in lines if "speciation-on" in line))
+    writer.join()
+    assert results(out) == results(experiment)
 
 
 def test_a_damaged_folder_is_stood_in_for_by_what_was_kept(experiment: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from epicortex.reproduction.gathering import Kept, Results, gather
 from epicortex.reproduction.plan import Experiment, Plan
 from epicortex.reproduction.published import DATA
 from epicortex.storage import atomic
+from epicortex.storage.lock import Lock
 
 _TITLE: Final = "Epigenetic evolution of deep convolutional models, run again"
 _ABOUT: Final = {
@@ -31,11 +32,19 @@ _ABOUT: Final = {
 
 
 def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
-    """Read all runs below `out` and those kept there, and write what they and others come to beside them."""
+    """Read all runs below `out` and those kept there, and write what they and others come to beside them.
+
+    Another process that writes the same results is waited for, so that neither loses what the other keeps.
+    """
+    atomic.make_folder(out)
+    with Lock(out, wait=True):
+        return _write(plan, out, also)
+
+
+def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
     own = keeping.read_own(out)
     results = gather(plan, out, [*own, *also])
     drawn, found = figures.draw(results), check(results)
-    atomic.make_folder(out)
     atomic.make_folder(out / "figures")
     keeping.write(out, results, own)
     for name, figure in drawn.items():

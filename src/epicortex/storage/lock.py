@@ -1,4 +1,4 @@
-"""One process at a time on a run folder, by a lock of the operating system: a crash leaves none behind."""
+"""One process at a time on a folder, by a lock of the operating system: a crash leaves none behind."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class Lock:
-    """The lock of a run folder, held from creation to `close`.
+    """The lock of a folder, held from creation to `close`.
 
     The file stays, the lock goes with the process. Workers do not inherit it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Take the lock, or refuse at once with a `StorageError` that names who has it."""
+    def __init__(self, folder: Path, *, wait: bool = False) -> None:
+        """Take the lock, or refuse at once with a `StorageError` that names who has it; or `wait` for it."""
         path = folder / NAME
         with atomic.explained(path):
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             self._descriptor: int | None = os.open(path, flags, 0o666)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             holder = os.read(self._descriptor, 100).decode("ascii", "replace").strip()
             self.close()
