@@ -12,7 +12,7 @@ from epicortex.cli import main
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 COMMANDS = {
     "full": ("--runs", "1"),
-    "mnist-published": ("mnist", "--speciation", "off", "--runs", "1", "--preset", "published"),
+    "mnist-published": ("mnist", "--runs", "1", "--preset", "published"),
 }
 #: Not committed, and drawn by docs/pictures.
 OTHER = ("page.html", "readings.svg")
