@@ -1,4 +1,4 @@
-"""Draws the picture of two readings of the paper in docs/results from the runs that are kept there.
+"""Draws the pictures of two readings of the paper in docs/results from the runs that are kept there.
 
 python docs/pictures/readings.py
 """
@@ -20,10 +20,11 @@ READINGS = {"paper": "full", "published": "mnist-published"}
 BEHIND = 103
 
 
-def curves(reading: str, dash: str) -> list[dict[str, Any]]:
-    """Highest, average and offspring fitness of a run without speciation."""
+def curves(reading: str, dash: str, *, speciation: bool) -> list[dict[str, Any]]:
+    """Highest, average and offspring fitness of a run."""
     kept = keeping.read(RESULTS / READINGS[reading] / keeping.NAME)
-    lines = next(one.figures.history for one in kept if one.run.experiment == Experiment("mnist", False))
+    experiment = Experiment("mnist", speciation)
+    lines = next(one.figures.history for one in kept if one.run.experiment == experiment)
     return [
         {
             "x": [line["generation"] for line in lines],
@@ -37,11 +38,11 @@ def curves(reading: str, dash: str) -> list[dict[str, Any]]:
     ]
 
 
-def bands() -> list[dict[str, Any]]:
+def bands(*, speciation: bool) -> list[dict[str, Any]]:
     """The paper's means with two of its deviations."""
     drawn: list[dict[str, Any]] = []
     for place, measure in enumerate(MEASURES):
-        paper = published("mnist", False, measure)
+        paper = published("mnist", speciation, measure)
         assert paper is not None
         colour = {"color": f"var(--{ROLES[measure]})", "width": 3}
         at = BEHIND + 2 * place
@@ -52,15 +53,18 @@ def bands() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Draw it."""
+    """Draw them."""
     layout = {
         "xaxis": {"title": {"text": "generation; behind it the paper's mean ± 2 of its deviations"}},
         "yaxis": {"title": {"text": "fitness, %"}},
     }
-    figure = {"data": [*curves("paper", "solid"), *curves("published", "dot"), *bands()], "layout": layout}
-    target = RESULTS / "mnist-published" / "readings.svg"
-    target.write_text(svg.picture(figure, "MNIST without speciation in two readings"))
-    print(target)
+    for speciation, mode in ((True, "on"), (False, "off")):
+        ours = (curves(*one, speciation=speciation) for one in (("paper", "solid"), ("published", "dot")))
+        traces = [trace for drawn in (*ours, bands(speciation=speciation)) for trace in drawn]
+        target = RESULTS / "mnist-published" / f"readings-speciation-{mode}.svg"
+        words = f"MNIST {'with' if speciation else 'without'} speciation in two readings"
+        target.write_text(svg.picture({"data": traces, "layout": layout}, words))
+        print(target)
 
 
 if __name__ == "__main__":

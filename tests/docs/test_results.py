@@ -15,7 +15,7 @@ COMMANDS = {
     "mnist-published": ("mnist", "--runs", "1", "--preset", "published"),
 }
 #: Not committed, and drawn by docs/pictures.
-OTHER = ("page.html", "readings.svg")
+OTHER = ("page.html", "readings-speciation-on.svg", "readings-speciation-off.svg")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
