@@ -11,7 +11,7 @@ from epicortex.cli import main
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 COMMANDS = {
-    "full": ("--runs", "1"),
+    "full": ("--runs", "2"),
     "mnist-published": ("mnist", "--runs", "1", "--preset", "published"),
 }
 #: Not committed, and drawn by docs/pictures.
