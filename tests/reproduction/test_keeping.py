@@ -18,6 +18,7 @@ from epicortex.reproduction.estimates import survey
 from epicortex.reproduction.execution import carry_out
 from epicortex.reproduction.gathering import gather
 from epicortex.reproduction.plan import Plan, found
+from epicortex.reproduction.writing import PLOTS
 from epicortex.storage.lock import Lock
 from tests.reproduction.test_execution import Observer, small
 from tests.reproduction.world import SMALL
@@ -34,7 +35,7 @@ def tables(out: Path, *also: Path) -> None:
 
 def results(out: Path) -> dict[str, str]:
     """Everything that is written but the page, which holds the same, as if no run had been kept."""
-    files = [*out.glob("table.*"), *out.glob("runs.jsonl"), *out.glob("figures/*")]
+    files = [*out.glob("table.*"), *out.glob("runs.jsonl"), *out.glob(f"{PLOTS}/*.svg")]
     return {file.name: file.read_text("utf-8").replace("counts, as kept", "counts") for file in files}
 
 
@@ -89,10 +90,10 @@ def test_results_of_several_places_come_together(experiment: Path, tmp_path: Pat
 def test_two_that_write_the_same_results_wait_for_each_other(experiment: Path, tmp_path: Path) -> None:
     lines = (experiment / "runs.jsonl").read_text().splitlines(keepends=True)
     out, other = tmp_path / "out", tmp_path / "other.jsonl"
-    out.mkdir()
+    (out / PLOTS).mkdir(parents=True)
     other.write_text("".join(line for line in lines if '"run":"digits/speciation-off' in line))
     writer = Thread(target=tables, args=(out, other))
-    with Lock(out):  # as if another process had read what is kept, and not yet written
+    with Lock(out / PLOTS):  # as if another process had read what is kept, and not yet written
         writer.start()
         writer.join(timeout=1.0)
         (out / "runs.jsonl").write_text("".join(line for line in lines if "speciation-on" in line))

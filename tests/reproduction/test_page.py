@@ -56,7 +56,7 @@ def test_every_plot_is_drawn_and_every_run_is_listed(page: Page, experiment: Pat
     drawn = page.run(
         "return [...document.querySelectorAll('.canvas')].filter((e) => e.querySelector('.main-svg')).length"
     )
-    assert drawn == len(list((experiment / "figures").iterdir())) == 6
+    assert drawn == len(list((experiment / "figures").glob("*.svg"))) == 6
     text = page.run("return document.querySelector('#runs').innerText")
     for path in experiment.rglob("config.toml"):
         assert str(path.parent.relative_to(experiment)) in text

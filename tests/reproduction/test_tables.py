@@ -136,13 +136,13 @@ def test_the_command_of_a_row_plans_the_runs_of_that_row(
 
 def test_writing_again_gives_the_same_bytes(experiment: Path) -> None:
     before = {name: (experiment / name).read_bytes() for name in FILES}
-    pictures = {path.name: path.read_bytes() for path in (experiment / "figures").iterdir()}
+    pictures = {path.name: path.read_bytes() for path in (experiment / "figures").glob("*.svg")}
     assert (
         main(["reproduce", "digits", "--runs", "2", "--controls", "all", *SMALL, "--out", str(experiment)])
         == 0
     )
     assert {name: (experiment / name).read_bytes() for name in FILES} == before
-    assert {path.name: path.read_bytes() for path in (experiment / "figures").iterdir()} == pictures
+    assert {path.name: path.read_bytes() for path in (experiment / "figures").glob("*.svg")} == pictures
 
 
 def test_a_run_that_does_not_count_is_listed_with_the_reason(experiment: Path, tmp_path: Path) -> None:

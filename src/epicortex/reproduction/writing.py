@@ -22,6 +22,7 @@ from epicortex.reproduction.published import DATA
 from epicortex.storage import atomic
 from epicortex.storage.lock import Lock
 
+PLOTS: Final = "figures"
 _TITLE: Final = "Epigenetic evolution of deep convolutional models, run again"
 _ABOUT: Final = {
     "fitness": "fitness over the generations",
@@ -37,7 +38,8 @@ def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
     Another process that writes the same results is waited for, so that neither loses what the other keeps.
     """
     atomic.make_folder(out)
-    with Lock(out, wait=True):
+    atomic.make_folder(out / PLOTS)
+    with Lock(out / PLOTS, wait=True):  # not in `out`: were that a run's folder, the run would be waited for
         return _write(plan, out, also)
 
 
@@ -45,10 +47,9 @@ def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
     own = keeping.read_own(out)
     results = gather(plan, out, [*own, *also])
     drawn, found = figures.draw(results), check(results)
-    atomic.make_folder(out / "figures")
     keeping.write(out, results, own)
     for name, figure in drawn.items():
-        _replace(out / "figures" / f"{name}.svg", svg.picture(figure, caption(name)))
+        _replace(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
     _replace(out / "table.csv", tables.as_csv(results))
     _replace(out / "table.md", "\n".join(_markdown(results, drawn, found)))
     _replace(out / "page.html", page("reproduction.html", _content(results, drawn, found), drawn))
@@ -127,7 +128,7 @@ def _pictures(title: str, kind: str, drawn: dict[str, Figure]) -> Iterator[str]:
     names = [name for name in drawn if name.startswith(f"{kind}-")]
     if names:
         yield f"## {title}\n"
-        yield from (f"![{caption(name)}](figures/{name}.svg)\n" for name in names)
+        yield from (f"![{caption(name)}]({PLOTS}/{name}.svg)\n" for name in names)
 
 
 def _content(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> dict[str, Any]:
