@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from benchmarks.measure import alternate, processor_seconds, row
-from epicortex.genome import ConvLayer, FullLayer, Genome
-from epicortex.network import IrregularConv
-from epicortex.variation import OPERATORS, Rules, cross, draw_phenotype
+from epicortex.families.layered import OPERATORS, Rules, cross, draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.irregular import IrregularConv
 
 
 def layer_ratio() -> None:

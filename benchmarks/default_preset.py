@@ -9,11 +9,11 @@ import numpy as np
 
 from epicortex.config import TrainingConfig
 from epicortex.data import load
-from epicortex.genome import ConvLayer, Genome
-from epicortex.jobs import Job
-from epicortex.network import Activations
-from epicortex.training import Trainer
-from epicortex.variation import draw_phenotype
+from epicortex.ecosystem.jobs import Job
+from epicortex.evaluation import Trainer
+from epicortex.families.activations import Activations
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, Genome
 
 KERNELS = ((1, 1), (3, 3), (1, 3), (3, 1), (3, 3), (1, 1), (3, 3), (1, 3), (3, 3), (3, 1))
 GENERATIONS = 20

@@ -27,13 +27,13 @@ from benchmarks.measure import row, seconds
 from benchmarks.workers import MNIST, networks, random_data, setup, train
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling, load
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup, create, enlisted
 from epicortex.errors import DataError
-from epicortex.genome import Genome
-from epicortex.jobs import Job, Outcome
-from epicortex.network import Activations
-from epicortex.schedule import Schedule
-from epicortex.variation import draw_phenotype
+from epicortex.families.activations import Activations
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import Genome
+from epicortex.run.schedule import Schedule
 
 WORKERS = 2
 #: How much longer than with `processes` the same networks may take.

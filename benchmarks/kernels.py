@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from epicortex.genome import Genome, Shape
+from epicortex.families.layered.genome import Genome, Shape
 from epicortex.report.gathering import kernel_counts
-from epicortex.storage import read_run
+from epicortex.run.record import read_run
 
 
 def genomes(run: Path, wanted: Sequence[int]) -> dict[int, list[Genome]]:

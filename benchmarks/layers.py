@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from benchmarks import real
 from benchmarks.measure import alternate, row
-from epicortex.genome import ConvLayer
-from epicortex.network import IrregularConv
-from epicortex.training.arithmetic import fixed_arithmetic
+from epicortex.evaluation.arithmetic import fixed_arithmetic
+from epicortex.families.layered.genome import ConvLayer
+from epicortex.families.layered.irregular import IrregularConv
 
 #: 64 kernels of mixed shapes up to 7×7 over 32 channels of 16×16.
 WIDE = ((32, 16, 16), ConvLayer(((7, 7), (5, 5), (3, 3), (1, 1), (7, 1), (1, 7), (3, 5), (5, 3)) * 8, (1, 1)))

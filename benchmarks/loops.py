@@ -32,12 +32,12 @@ from benchmarks import real
 from benchmarks.measure import row, seconds
 from benchmarks.workers import MNIST, random_data, running
 from epicortex.data import DataSet
+from epicortex.ecosystem.jobs import Job
 from epicortex.engines import Engine
-from epicortex.engines.bench import keep_freed_memory
-from epicortex.genome import ConvLayer, Genome
-from epicortex.jobs import Job
-from epicortex.network import SmoothRectifier
-from epicortex.training.arithmetic import fixed_arithmetic
+from epicortex.engines.serving import keep_freed_memory
+from epicortex.evaluation.arithmetic import fixed_arithmetic
+from epicortex.families.activations import SmoothRectifier
+from epicortex.families.layered.genome import ConvLayer, Genome
 
 BATCH, SCORED = 128, 1000
 

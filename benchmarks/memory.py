@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import row
+from epicortex.paper.svg import picture
 from epicortex.report.figures import Figure, axis
-from epicortex.reproduction.svg import picture
 
 ROWS = Path("memory.jsonl")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from epicortex.genome import ConvLayer, Genome
-from epicortex.phenotype import Phenotype
-from epicortex.variation import draw_phenotype
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, Genome
+from epicortex.families.layered.phenotype import Phenotype
 
 
 def genomes() -> list[Genome]:

@@ -26,13 +26,13 @@ from benchmarks.measure import processor_seconds, row
 from benchmarks.simulated import SimulatedEngine, config_for, outcome
 from epicortex.data import DataSet, Scaling
 from epicortex.evolution import Evolution
+from epicortex.families.layered import LayeredFamily, Rules
+from epicortex.paper.svg import picture
 from epicortex.report.figures import Figure, axis
-from epicortex.reproduction.svg import picture
-from epicortex.run import evolve
+from epicortex.run.lifecycle import evolve
 from epicortex.storage import checkpoint, lines
 from epicortex.storage.atomic import LogMark
 from epicortex.storage.journal import Heading, Journal
-from epicortex.variation import LayeredFamily, Rules
 
 #: Processor seconds of the library below an engine in the thread that leads workers, for a job, as
 #: `benchmarks.engines` has measured them with `ray` and `mpi`.

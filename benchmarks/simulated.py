@@ -18,12 +18,12 @@ from concurrent.futures import Future
 from functools import partial
 
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup
 from epicortex.engines.returns import Returns
-from epicortex.engines.tasks import Task, TaskQueue
+from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError
-from epicortex.jobs import Job, Outcome
-from epicortex.phenotype import LayerWeights, Phenotype
+from epicortex.families.layered.phenotype import LayerWeights, Phenotype
 
 
 class SimulatedEngine(Engine):

@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.measure import row
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.evolution import Evolution
-from epicortex.jobs import Job, Outcome
-from epicortex.variation import LayeredFamily, Rules
+from epicortex.families.layered import LayeredFamily, Rules
 
 SMALL, LARGE = 100, 10_000
 ALLOWED = 1.5

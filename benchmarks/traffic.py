@@ -25,9 +25,9 @@ from benchmarks.engines import WORKERS, mpiexec
 from benchmarks.measure import row
 from benchmarks.workers import random_data
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup, create, enlisted
-from epicortex.jobs import Job, Outcome
-from epicortex.run import evolve
+from epicortex.run.lifecycle import evolve
 
 
 class Counted(Engine):

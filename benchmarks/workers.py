@@ -19,13 +19,13 @@ import numpy as np
 from benchmarks.measure import row, seconds
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling
+from epicortex.ecosystem.jobs import Job
 from epicortex.engines import Engine, WorkerSetup, create
 from epicortex.engines.processes import ProcessEngine
-from epicortex.jobs import Job
-from epicortex.network import Activations
-from epicortex.phenotype import Phenotype
-from epicortex.schedule import Schedule
-from epicortex.variation import LayeredFamily
+from epicortex.families.activations import Activations
+from epicortex.families.layered import LayeredFamily
+from epicortex.families.layered.phenotype import Phenotype
+from epicortex.run.schedule import Schedule
 
 MNIST = ((1, 28, 28), 60_000, 10_000)
 CIFAR10 = ((3, 32, 32), 50_000, 10_000)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from epicortex.champion.file import Champion, Facts
 from epicortex.data import Scaling
-from epicortex.genome import ConvLayer, FullLayer, Genome
-from epicortex.storage import Champion, Facts
-from epicortex.variation import draw_phenotype
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 
 LAYERS: dict[tuple[int, ...], tuple[ConvLayer | FullLayer, ...]] = {
     (1, 8, 8): (ConvLayer(((3, 3), (1, 3)), (2, 1)), FullLayer(5)),

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from hypothesis import strategies as st
 
-from epicortex.genome import ConvLayer, FullLayer, Genome, HiddenLayer, Shape
-from epicortex.phenotype import Phenotype
-from epicortex.variation import draw_phenotype
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer, Shape
+from epicortex.families.layered.phenotype import Phenotype
 
 #: The inputs that evolution must cope with: images, a wide one, a table, a signal, a volume.
 INPUT_SHAPES: Final[tuple[Shape, ...]] = (

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import RunError
 from epicortex.evolution import Evolution, Step, stop_reason
-from epicortex.family import Family
-from epicortex.jobs import Outcome
-from epicortex.variation import LayeredFamily, Rules
+from epicortex.families.family import Family
+from epicortex.families.layered import LayeredFamily, Rules
 from tests.ecosystem.invariants import Witness
 from tests.ecosystem.world import (
     BeadFamily,

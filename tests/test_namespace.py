@@ -129,7 +129,7 @@ def test_importing_epicortex_imports_nothing_heavy() -> None:
 def test_names_stay_functions_whatever_is_imported_first() -> None:
     """A module of the same name would take the place of the function."""
     program = """
-import epicortex.exporting, epicortex.champion, epicortex.run, epicortex.sklearn, epicortex.cli.export
+import epicortex.champion.exporting, epicortex.run, epicortex.sklearn, epicortex.cli.export
 import epicortex
 assert all(callable(getattr(epicortex, name)) for name in ("export", "load", "evolve", "resume", "configure"))
 """

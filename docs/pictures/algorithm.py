@@ -10,9 +10,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from epicortex.genome import ConvLayer, Genome
-from epicortex.phenotype import Phenotype, kernel_mask
-from epicortex.variation import Rules, cross, draw_phenotype
+from epicortex.families.layered import Rules, cross, draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, Genome
+from epicortex.families.layered.phenotype import Phenotype, kernel_mask
 
 IMAGES = Path(__file__).parent.parent / "images"
 BLUE, RED, GREY = "#2b6cb0", "#c53030", "#a0aec0"

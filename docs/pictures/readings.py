@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from epicortex.reproduction import keeping, svg
-from epicortex.reproduction.plan import Experiment
-from epicortex.reproduction.published import MEASURES, published
+from epicortex.paper import keeping, svg
+from epicortex.paper.plan import Experiment
+from epicortex.paper.published import MEASURES, published
 
 RESULTS = Path(__file__).parents[1] / "results"
 ROLES = {"highest_fitness": "best", "average_fitness": "mean", "offspring_fitness": "offspring"}

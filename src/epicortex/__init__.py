@@ -10,10 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from epicortex.champion import Classifier, load
+    from epicortex.champion.exporting import export
+    from epicortex.champion.file import Champion, Facts
+    from epicortex.champion.module import Classifier, load
     from epicortex.config import Config, DataConfig, EvolutionConfig, MpiConfig, RayConfig, TrainingConfig
+    from epicortex.config.resolving import resolve as configure
     from epicortex.data import DataOptions, DataSet, Scaling, read_image
     from epicortex.data import load as load_data
+    from epicortex.ecosystem.jobs import Job, Outcome
     from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
     from epicortex.engines import Engine
     from epicortex.errors import (
@@ -27,26 +31,28 @@ if TYPE_CHECKING:
         UnwritableError,
         VariationError,
     )
+    from epicortex.evaluation import Trainer
     from epicortex.evolution import Evolution, Step, stop_reason
-    from epicortex.exporting import export
-    from epicortex.family import Family, Mutation
-    from epicortex.genome import ConvLayer, FullLayer, Genome
-    from epicortex.jobs import Job, Outcome
-    from epicortex.network import Activations, IrregularConv, Network
-    from epicortex.phenotype import LayerWeights, Phenotype
-    from epicortex.run import Result, Watcher, evolve, resume
-    from epicortex.settings import resolve as configure
+    from epicortex.families.activations import Activations
+    from epicortex.families.family import Family, Mutation
+    from epicortex.families.layered import OPERATORS, LayeredFamily, Mutated, Operator, Rules, draw_phenotype
+    from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+    from epicortex.families.layered.irregular import IrregularConv
+    from epicortex.families.layered.network import Network
+    from epicortex.families.layered.phenotype import LayerWeights, Phenotype
+    from epicortex.run.lifecycle import Result, Watcher, evolve, resume
+    from epicortex.run.record import RunRecord, load_champion, read_run
     from epicortex.sklearn import EvolvedClassifier
-    from epicortex.storage import Champion, Facts, RunRecord, load_champion, read_run
-    from epicortex.training import Trainer
-    from epicortex.variation import OPERATORS, LayeredFamily, Mutated, Operator, Rules, draw_phenotype
 
     __version__: str
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
-    "champion": ("Classifier", "load"),
+    "champion.exporting": ("export",),
+    "champion.file": ("Champion", "Facts"),
+    "champion.module": ("Classifier", "load"),
     "config": ("Config", "DataConfig", "EvolutionConfig", "MpiConfig", "RayConfig", "TrainingConfig"),
     "data": ("DataOptions", "DataSet", "Scaling", "read_image"),
+    "ecosystem.jobs": ("Job", "Outcome"),
     "ecosystem.state": ("EcosystemState", "Event", "Individual", "Tally"),
     "engines": ("Engine",),
     "errors": (
@@ -60,22 +66,22 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "UnwritableError",
         "VariationError",
     ),
+    "evaluation": ("Trainer",),
     "evolution": ("Evolution", "Step", "stop_reason"),
-    "exporting": ("export",),
-    "family": ("Family", "Mutation"),
-    "genome": ("ConvLayer", "FullLayer", "Genome"),
-    "jobs": ("Job", "Outcome"),
-    "network": ("Activations", "IrregularConv", "Network"),
-    "phenotype": ("LayerWeights", "Phenotype"),
-    "run": ("Result", "Watcher", "evolve", "resume"),
+    "families.activations": ("Activations",),
+    "families.family": ("Family", "Mutation"),
+    "families.layered": ("OPERATORS", "LayeredFamily", "Mutated", "Operator", "Rules", "draw_phenotype"),
+    "families.layered.genome": ("ConvLayer", "FullLayer", "Genome"),
+    "families.layered.irregular": ("IrregularConv",),
+    "families.layered.network": ("Network",),
+    "families.layered.phenotype": ("LayerWeights", "Phenotype"),
+    "run.lifecycle": ("Result", "Watcher", "evolve", "resume"),
+    "run.record": ("RunRecord", "load_champion", "read_run"),
     "sklearn": ("EvolvedClassifier",),
-    "storage": ("Champion", "Facts", "RunRecord", "load_champion", "read_run"),
-    "training": ("Trainer",),
-    "variation": ("OPERATORS", "LayeredFamily", "Mutated", "Operator", "Rules", "draw_phenotype"),
 }
 _PLACES: Final[dict[str, tuple[str, str]]] = {
     **{name: (module, name) for module, names in _HOMES.items() for name in names},
-    "configure": ("settings", "resolve"),
+    "configure": ("config.resolving", "resolve"),
     "load_data": ("data", "load"),
 }
 

@@ -18,15 +18,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epicortex.config import Config, EvolutionConfig
-from epicortex.ecosystem import census, evaluation
+from epicortex.ecosystem import census
+from epicortex.ecosystem import outcomes as evaluation
 from epicortex.ecosystem.calibration import calibrate, mean_fitness
 from epicortex.ecosystem.culling import Culled, cull
-from epicortex.ecosystem.reproduction import Reproduced, reproduce
+from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.selection import Reproduced, reproduce
 from epicortex.ecosystem.start import start
 from epicortex.ecosystem.state import EcosystemState, Individual, Tally
 from epicortex.errors import RunError
-from epicortex.family import Family
-from epicortex.jobs import Job, Outcome
+from epicortex.families.family import Family
 from epicortex.randomness import generator
 
 

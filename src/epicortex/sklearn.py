@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from epicortex import settings
-from epicortex.champion import Classifier
+from epicortex.champion.module import Classifier
 from epicortex.config import Config
+from epicortex.config import resolving as settings
 from epicortex.data import DataSet
 from epicortex.data.values import measure
 from epicortex.errors import ConfigError, DataError
-from epicortex.run import evolve
+from epicortex.run.lifecycle import evolve
 
 #: Of fewer samples a part would be too small to measure fitness on; they are measured on all.
 _ENOUGH: Final = 50

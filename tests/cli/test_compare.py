@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from epicortex.paper.comparing import QUANTITIES, Compared
 from epicortex.report.words import Measure
-from epicortex.reproduction.comparing import QUANTITIES, Compared
-from epicortex.storage import load_champion
+from epicortex.run.record import load_champion
 from tests.cli.conftest import Here
-from tests.reproduction.conftest import experiment
-from tests.reproduction.world import SMALL
+from tests.paper.conftest import experiment
+from tests.paper.world import SMALL
 
 __all__ = ["experiment"]  # a fixture
 

@@ -199,7 +199,7 @@ def test_every_command_has_a_module_of_its_own(name: str) -> None:
 
 
 def test_help_all_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
-    from epicortex import fields
+    from epicortex.config import fields
 
     assert main(["evolve", "--help"]) == 0
     short = capsys.readouterr().out

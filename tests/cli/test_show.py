@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from epicortex import storage
 from epicortex.cli import main
 from epicortex.cli.show import kernels
-from epicortex.genome import ConvLayer
+from epicortex.families.layered.genome import ConvLayer
+from epicortex.run.record import load_champion
 from tests.cli.conftest import words
 
 Finished = tuple[Path, "subprocess.CompletedProcess[str]"]
@@ -26,7 +26,7 @@ def shown(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 def test_the_champion_is_a_table_of_layers(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = finished
     text = shown(capsys, str(run))
-    champion = storage.load_champion(run)
+    champion = load_champion(run)
     genome, facts = champion.genome, champion.facts
     assert f"network {facts.network} as it was in generation {facts.generation}" in text
     assert f"{100 * facts.fitness:.2f} % on the validation set" in text
@@ -69,7 +69,7 @@ def test_torch_is_not_needed(finished: Finished) -> None:
 def test_json_has_everything_for_programs(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = finished
     story = json.loads(shown(capsys, str(run), "--json"))
-    champion = storage.load_champion(run)
+    champion = load_champion(run)
     assert story["champion"]["genome"] == champion.genome.to_dict()
     assert story["champion"]["fitness"] == champion.facts.fitness
     assert story["champion"]["test_accuracy"] == champion.facts.test_accuracy

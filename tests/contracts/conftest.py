@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from epicortex.jobs import Outcome
+from epicortex.ecosystem.jobs import Outcome
 from tests.contracts import cluster
 from tests.contracts.world import jobs, settings, setup
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from epicortex.engines.bench import ENVIRONMENT
-from epicortex.training.optimisers import find_optimiser
+from epicortex.engines.serving import ENVIRONMENT
+from epicortex.evaluation.optimisers import find_optimiser
 
 
 def right(logits: Tensor, labels: Tensor) -> float:

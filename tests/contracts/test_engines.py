@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, create
-from epicortex.jobs import Job, Outcome
 from tests.contracts.world import PATIENCE, jobs, marked, network, results, same, settings, setup
 
 CONFIG = settings()

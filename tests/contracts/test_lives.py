@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.engines import create
-from epicortex.engines.bench import ENVIRONMENT
+from epicortex.engines.serving import ENVIRONMENT
 from epicortex.errors import EngineError
-from epicortex.jobs import Outcome
 from tests.contracts.fitness import Held, Noting, Plodding, Slow
 from tests.contracts.world import (
     PATIENCE,

@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 import pytest
 
+from epicortex.ecosystem.jobs import Job
 from epicortex.engines import Engine, create, process
 from epicortex.engines.processes import ProcessEngine
 from epicortex.errors import EngineError
-from epicortex.jobs import Job
 from tests.contracts.fitness import Deadly, Slow
 from tests.contracts.world import (
     PATIENCE,

@@ -14,13 +14,13 @@ import numpy as np
 
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import WorkerSetup
-from epicortex.genome import ConvLayer, FullLayer, Genome, HiddenLayer
-from epicortex.jobs import Job, Outcome
-from epicortex.network import Activations
-from epicortex.phenotype import Phenotype
-from epicortex.training import FitnessFunction, OptimiserFactory
-from epicortex.variation import draw_phenotype
+from epicortex.evaluation import FitnessFunction, OptimiserFactory
+from epicortex.families.activations import Activations
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer
+from epicortex.families.layered.phenotype import Phenotype
 
 CLASSES = 3
 SHAPE = (1, 8, 8)

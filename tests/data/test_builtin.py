@@ -18,9 +18,9 @@ import pytest
 import scipy.io
 
 from epicortex.data import DataSet, catalog, check, checksums, get, load, status
-from epicortex.data.builtin import BuiltIn, Remote, locate, prepare
-from epicortex.data.cifar import BATCHES
 from epicortex.data.loading import load_built_in
+from epicortex.data.readers.builtin import BuiltIn, Remote, locate, prepare
+from epicortex.data.readers.cifar import BATCHES
 from epicortex.errors import DataError
 
 RNG = np.random.default_rng(3)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from epicortex.data import catalog, get, load
-from epicortex.data.builtin import Remote
 from epicortex.data.download import download
+from epicortex.data.readers.builtin import Remote
 from epicortex.errors import DataError
 
 CONTENT = np.random.default_rng(5).bytes(300_000)

@@ -28,14 +28,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from epicortex.data import DataOptions, DataSet, catalog, load, read_image
-from epicortex.data.arrays import from_arrays
-from epicortex.data.builtin import BuiltIn
-from epicortex.data.cifar import BATCHES, decode_python, read_archive, read_binary
-from epicortex.data.idx import read_mnist
-from epicortex.data.mat import read_svhn
-from epicortex.data.npz import from_npz
-from epicortex.data.pictures import look
-from epicortex.data.table import from_csv, from_parquet
+from epicortex.data.readers.arrays import from_arrays
+from epicortex.data.readers.builtin import BuiltIn
+from epicortex.data.readers.cifar import BATCHES, decode_python, read_archive, read_binary
+from epicortex.data.readers.idx import read_mnist
+from epicortex.data.readers.mat import read_svhn
+from epicortex.data.readers.npz import from_npz
+from epicortex.data.readers.pictures import look
+from epicortex.data.readers.table import from_csv, from_parquet
 from epicortex.errors import DataError
 
 EXAMPLES = int(os.environ.get("EPICORTEX_FUZZ_EXAMPLES", "150"))

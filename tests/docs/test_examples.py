@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import epicortex
-from epicortex import settings
+from epicortex.config import resolving as settings
 from tests.docs.blocks import Page, blocks, small
 from tests.e2e.pictures import write_pictures
 

@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from epicortex.config import EvolutionConfig
-from epicortex.ecosystem.reproduction import reproduce
+from epicortex.ecosystem.selection import reproduce
 from epicortex.ecosystem.state import EcosystemState, Individual, Tally
 from epicortex.evolution import Step
-from epicortex.family import Family
+from epicortex.families.family import Family
 
 
 @dataclass(slots=True)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from epicortex.config import Config, EvolutionConfig
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual, MovingAverage, Species
-from epicortex.family import Mutation
-from epicortex.jobs import Job, Outcome
+from epicortex.families.family import Mutation
 
 Rng = np.random.Generator
 

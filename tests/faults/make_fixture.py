@@ -9,10 +9,10 @@ import shutil
 import threading
 from pathlib import Path
 
-from epicortex import settings
 from epicortex.config import FORMAT_VERSION
-from epicortex.loop import Watcher
-from epicortex.run import evolve
+from epicortex.config import resolving as settings
+from epicortex.run.lifecycle import evolve
+from epicortex.run.loop import Watcher
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SMALL = {

@@ -54,10 +54,10 @@ def _import_everything() -> None:
         "epicortex.cli.watching",
         "epicortex.engines.processes",
         "epicortex.engines.serial",
-        "epicortex.lineage",
-        "epicortex.plugins",
+        "epicortex.run.lineage",
+        "epicortex.registry",
         "epicortex.run",
-        "epicortex.training",
+        "epicortex.evaluation",
         "rich.console",
         "rich.table",
     ):

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from epicortex.errors import StorageError
-from epicortex.run import resume
-from epicortex.storage import checkpoint, load_champion, read_run
+from epicortex.run.lifecycle import resume
+from epicortex.run.record import load_champion, read_run
+from epicortex.run.recorder import Recorder
+from epicortex.storage import checkpoint
 from epicortex.storage.folder import RunFolder
-from epicortex.storage.recorder import Recorder
 from tests.faults.make_fixture import FIXTURES, make
 from tests.faults.test_old_runs import Notes
 from tests.faults.world import THOROUGH, Nursery, counted, same_bytes

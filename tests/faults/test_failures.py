@@ -13,8 +13,8 @@ import pytest
 from torch.utils.data import Dataset
 
 from epicortex.errors import DataError
-from epicortex.run import evolve
-from epicortex.storage import read_run
+from epicortex.run.lifecycle import evolve
+from epicortex.run.record import read_run
 from tests.faults.conftest import Reference
 from tests.faults.world import SMALL, Nursery, counted, same_bytes
 
@@ -22,7 +22,7 @@ from tests.faults.world import SMALL, Nursery, counted, same_bytes
 SPOILING = """
 import hashlib, time
 import torch
-from epicortex.training.optimisers import find_optimiser
+from epicortex.evaluation.optimisers import find_optimiser
 
 def spoiling(parameters, **arguments):
     parameters = list(parameters)

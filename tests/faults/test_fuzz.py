@@ -25,17 +25,19 @@ from typing import Any
 
 import pytest
 
-from epicortex import settings
+from epicortex.champion import file as champion
+from epicortex.config import resolving as settings
 from epicortex.data import DataSet, load
-from epicortex.data.folder import from_folder
 from epicortex.data.options import Unreadable
+from epicortex.data.readers.folder import from_folder
 from epicortex.data.scanning import scan
 from epicortex.errors import EpiCortexError
-from epicortex.genome import Genome
-from epicortex.reproduction import keeping, writing
-from epicortex.reproduction.gathering import Gathered, Results, figures
-from epicortex.reproduction.plan import Plan
-from epicortex.storage import champion, checkpoint, codec, lines, read_run, strict, tensors
+from epicortex.families.layered.genome import Genome
+from epicortex.paper import keeping, writing
+from epicortex.paper.gathering import Gathered, Results, figures
+from epicortex.paper.plan import Plan
+from epicortex.run.record import read_run
+from epicortex.storage import checkpoint, codec, lines, strict, tensors
 from epicortex.storage.folder import read_config
 from epicortex.storage.journal import Heading, Journal
 from tests.data import test_hostile as data_files

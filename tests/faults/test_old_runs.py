@@ -12,9 +12,10 @@ import pytest
 
 from epicortex.cli import main
 from epicortex.errors import EpiCortexError
-from epicortex.genome import Genome
-from epicortex.run import resume
-from epicortex.storage import load_champion, read_run, strict
+from epicortex.families.layered.genome import Genome
+from epicortex.run.lifecycle import resume
+from epicortex.run.record import load_champion, read_run
+from epicortex.storage import strict
 from epicortex.storage.journal import Heading, Journal
 from tests.faults.make_fixture import FIXTURES, SMALL, StopLate
 from tests.faults.world import counted, same_bytes
@@ -55,7 +56,7 @@ def test_an_old_run_is_shown(old: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_the_champion_of_an_old_run_computes(old: Path) -> None:
     import numpy as np
 
-    from epicortex.champion import load
+    from epicortex.champion.module import load
 
     champion = load_champion(old)
     assert champion.facts.fitness == max(line["highest_fitness"] for line in read_run(old).history)

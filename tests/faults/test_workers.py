@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from epicortex.genome import Genome
-from epicortex.phenotype import weight_shape
-from epicortex.storage import read_run
+from epicortex.families.layered.genome import Genome
+from epicortex.families.layered.phenotype import weight_shape
+from epicortex.run.record import read_run
 from tests.contracts.world import abandoned, segments, until
 from tests.faults.conftest import Reference
 from tests.faults.world import THOROUGH, Command, Nursery, counted, same_bytes
@@ -25,7 +25,7 @@ ENGINE = ("--engine", "processes", "--workers", "2")
 #: Trains so slowly that there is time to do something about it, and notes which process is at work.
 SLOW = """
 import os, time
-from epicortex.training.optimisers import find_optimiser
+from epicortex.evaluation.optimisers import find_optimiser
 
 def slow(parameters, **arguments):
     if sum(parameter.numel() for parameter in parameters) > 100:
@@ -81,7 +81,7 @@ def test_a_worker_killed_or_stopped_changes_no_bit(
 
 DEADLY = """
 import os, signal
-from epicortex.training.optimisers import find_optimiser
+from epicortex.evaluation.optimisers import find_optimiser
 
 def deadly(parameters, **arguments):
     size = sum(parameter.numel() for parameter in parameters)
@@ -184,7 +184,7 @@ def test_whatever_ends_a_run_no_process_and_no_file_is_left_behind_and_it_resume
 
 ENDLESS = """
 import os, time
-from epicortex.training.optimisers import find_optimiser
+from epicortex.evaluation.optimisers import find_optimiser
 
 def endless(parameters, **arguments):
     big = sum(parameter.numel() for parameter in parameters) > 100

@@ -32,7 +32,7 @@ SMALL: Final = (
 #: Adadelta is not made by torch.optim itself: that would import torch's compiler, for seconds in each worker.
 COUNTING: Final = """
 import os
-from epicortex.training.optimisers import find_optimiser
+from epicortex.evaluation.optimisers import find_optimiser
 
 def counted(parameters, **arguments):
     if sum(parameter.numel() for parameter in parameters) > 100:  # no network, but a look at the settings

@@ -12,7 +12,7 @@ import pytest
 from epicortex.errors import StorageError
 from epicortex.report import gathering
 from epicortex.report.gathering import Gathered, Mean, gather
-from epicortex.storage import read_run
+from epicortex.run.record import read_run
 from tests.report.world import FAILURES, pretended_run
 
 Lines = list[dict[str, Any]]

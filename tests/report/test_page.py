@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from epicortex import report
-from epicortex.genome import Genome
+from epicortex.families.layered.genome import Genome
 from epicortex.report.sections import NAMES
 from tests.report.browser import Page, chromium
 from tests.report.world import pretended_run

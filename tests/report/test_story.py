@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epicortex.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.report import anatomy, story, tree
 from epicortex.report.choices import genome_lines, kernel_words
 from epicortex.report.story import Material

@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epicortex import report, settings
+from epicortex import report
 from epicortex.cli.evolve import add_arguments
 from epicortex.cli.parsing import Parser, settings_given
 from epicortex.config import Config
+from epicortex.config import resolving as settings
 from epicortex.data import DataSet
 from epicortex.errors import StorageError
 from epicortex.report import reproduction
-from epicortex.storage import RunFolder, RunInfo, read_run
+from epicortex.run.record import read_run
+from epicortex.storage import RunFolder, RunInfo
 from tests.report.browser import chromium
 from tests.report.world import few_digits, pretended_run
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from epicortex import settings
+from epicortex.config import resolving as settings
 from epicortex.data import DataSet, load
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup
-from epicortex.jobs import Job, Outcome
-from epicortex.run import evolve
+from epicortex.run.lifecycle import evolve
 
 FAILURES = ("ran out of memory", "the loss became nan in training step 7")
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState, Event, Individual, MovingAverage, Species, Tally
 from epicortex.errors import StorageError
-from epicortex.genome import ConvLayer, FullLayer, Genome
-from epicortex.jobs import Outcome
-from epicortex.phenotype import Phenotype
-from epicortex.variation import draw_phenotype
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.phenotype import Phenotype
 from tests.strategies import phenotypes
 
 #: Set for the long version of the tests that damage files.

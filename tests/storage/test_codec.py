@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import StorageError
-from epicortex.jobs import Outcome
 from epicortex.storage import codec, strict, tensors
 from tests.storage.states import THOROUGH, finite, identity, outcomes, refusal, small_state, states
 

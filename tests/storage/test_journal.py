@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epicortex.jobs import Outcome
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.storage.journal import Heading, Journal, place, remove
 from tests.storage.states import THOROUGH, identity, offsets, outcomes, small_phenotype
 

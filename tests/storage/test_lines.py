@@ -11,7 +11,7 @@ from epicortex.ecosystem.state import Tally
 from epicortex.errors import StorageError
 from epicortex.storage import strict
 from epicortex.storage.lines import history_line, network_lines, read_history, read_networks
-from epicortex.storage.scalars import TAGS, Scalars
+from epicortex.storage.tensorboard import TAGS, Scalars
 from tests.storage.states import offsets, small_state
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from epicortex.cli.parsing import Parser, UsageError, unknown
 from epicortex.errors import EngineError, EpiCortexError, RunError, UnwritableError
-from epicortex.wording import clean
+from epicortex.text import clean
 
 #: Every command: its module beside this file has its name. Adding one takes a line here and that module.
 COMMANDS: Final[dict[str, str]] = {

@@ -1,4 +1,4 @@
-"""`epicortex compare`: two sets of runs. The work is done in `epicortex.reproduction.comparing`."""
+"""`epicortex compare`: two sets of runs. The work is done in `epicortex.paper.comparing`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.wording import clean
+from epicortex.text import clean
 
 if TYPE_CHECKING:
-    from epicortex.reproduction.comparing import Comparison
+    from epicortex.paper.comparing import Comparison
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("two sets of runs are needed: epicortex compare A ... --with B ...")
     if arguments.out.suffix not in (".html", ".svg"):
         raise UsageError(f"--out is {str(arguments.out)!r}; it must end in .html or .svg")
-    from epicortex.reproduction import comparing
+    from epicortex.paper import comparing
 
     comparison = comparing.compare(arguments.first, arguments.second)
     written = comparing.write(comparison, arguments.out)
@@ -74,7 +74,7 @@ def _print(comparison: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from epicortex.reproduction import comparing
+    from epicortex.paper import comparing
 
     console = Console(highlight=False, markup=False, emoji=False)
     found = comparing.table(comparison)

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from epicortex.cli.draw import Curve, plot
-from epicortex.wording import clean, count, duration, percent, plural
+from epicortex.text import clean, count, duration, percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -14,8 +14,8 @@ from epicortex.cli.parsing import Parser, SettingAction, UsageError, add_setting
 
 if TYPE_CHECKING:
     from epicortex.config import Config
-    from epicortex.plugins import FromFile, Plugins
-    from epicortex.run import Result, Watcher
+    from epicortex.registry import FromFile, Plugins
+    from epicortex.run.lifecycle import Result, Watcher
 
 #: The settings that everyone needs, under short names.
 SHORT: Final = {
@@ -70,7 +70,9 @@ def add_common(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evolve, and say where the results are."""
-    from epicortex import engines, plugins, settings
+    from epicortex import engines
+    from epicortex import registry as plugins
+    from epicortex.config import resolving as settings
 
     changes, called = settings_given(arguments)
     config = settings.resolve(arguments.preset, changes, called=called)
@@ -83,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder, fresh = (arguments.out, False) if arguments.out else (_fresh_folder(source), True)
 
     def go(watcher: Watcher, stop: threading.Event) -> Result:
-        from epicortex.run import evolve
-        from epicortex.storage import load_champion
+        from epicortex.run.lifecycle import evolve
+        from epicortex.run.record import load_champion
 
         return evolve(
             source,

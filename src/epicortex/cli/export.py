@@ -1,4 +1,4 @@
-"""`epicortex export`: the champion as a file for others. The work is done in `epicortex.exporting`."""
+"""`epicortex export`: the champion as a file for others. The work is done in `champion.exporting`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.wording import clean, plural
+from epicortex.text import clean, plural
 
 
 def add_arguments(parser: Parser) -> None:
@@ -25,8 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file and say what it takes and gives."""
     if arguments.to is None:
         raise UsageError("--to FILE is missing: its ending, .onnx, .pt2 or .safetensors, says what to write")
-    from epicortex.exporting import check_target, export
-    from epicortex.storage import load_champion
+    from epicortex.champion.exporting import check_target, export
+    from epicortex.run.record import load_champion
 
     check_target(arguments.to)
     champion = load_champion(arguments.run)

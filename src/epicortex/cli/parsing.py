@@ -113,7 +113,7 @@ class HelpAllAction(argparse.Action):
 
 def add_short(parser: argparse._ActionsContainer, options: Mapping[str, tuple[str, str]]) -> None:
     """Short options for settings: option -> (dotted name, help)."""
-    from epicortex import fields
+    from epicortex.config import fields
 
     kinds = {int: "N", float: "X"}
     for option, (name, text) in options.items():
@@ -129,8 +129,7 @@ def add_short(parser: argparse._ActionsContainer, options: Mapping[str, tuple[st
 
 def add_settings(parser: argparse.ArgumentParser, names: Iterable[str] | None = None) -> None:
     """An option for every setting, and `--help-all`, which lists them (or only those named)."""
-    from epicortex import fields
-    from epicortex.config import Config
+    from epicortex.config import Config, fields
 
     known = fields.settings()
     listed = set(known if names is None else names)
@@ -151,7 +150,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str] | None = 
 
 def settings_given(arguments: argparse.Namespace) -> tuple[dict[str, object], dict[str, str]]:
     """The settings that were given, as values by dotted name, and the short options they were given by."""
-    from epicortex import fields
+    from epicortex.config import fields
 
     known = fields.settings()
     given: dict[str, tuple[str, str]] = getattr(arguments, "given", {})

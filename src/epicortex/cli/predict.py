@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.parsing import Parser, UsageError
 from epicortex.errors import DataError
-from epicortex.wording import clean, percent
+from epicortex.text import clean, percent
 
 if TYPE_CHECKING:
-    from epicortex.champion import Classifier
+    from epicortex.champion.module import Classifier
 
 _BATCH: Final = 64
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("FILE is missing: give pictures, or folders of pictures")
     if arguments.json and arguments.csv:
         raise UsageError("--json and --csv cannot be had together")
-    from epicortex.champion import load, picture_shape
+    from epicortex.champion.module import load, picture_shape
 
     classifier = load(arguments.run)
     picture_shape(classifier.genome)
@@ -94,7 +94,7 @@ def predictions(classifier: Classifier, found: Sequence[tuple[Path, str | None]]
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
     """Every file named, and every picture in every folder named; a path that gives none comes with why."""
-    from epicortex.data.pictures import ENDINGS
+    from epicortex.data.readers.pictures import ENDINGS
 
     for path in paths:
         if not path.is_dir():

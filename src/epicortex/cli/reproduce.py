@@ -1,4 +1,4 @@
-"""`epicortex reproduce`: the paper's experiments. The work is done in `epicortex.reproduction`."""
+"""`epicortex reproduce`: the paper's experiments. The work is done in `epicortex.paper`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from epicortex.cli import watching
 from epicortex.cli.display import Watch
 from epicortex.cli.evolve import SHORT
 from epicortex.cli.parsing import Parser, UsageError, add_settings, add_short, settings_given, unknown
-from epicortex.wording import clean, count, duration, percent, plural
+from epicortex.text import clean, count, duration, percent, plural
 
 if TYPE_CHECKING:
     from epicortex.cli.watching import Stopper
     from epicortex.config import Config
     from epicortex.errors import EpiCortexError
-    from epicortex.reproduction.estimates import Due
-    from epicortex.reproduction.gathering import Kept
-    from epicortex.reproduction.plan import Plan, PlannedRun
-    from epicortex.run import Result, Watcher
+    from epicortex.paper.estimates import Due
+    from epicortex.paper.gathering import Kept
+    from epicortex.paper.plan import Plan, PlannedRun
+    from epicortex.run.lifecycle import Result, Watcher
 
 _SPECIATION: Final = {"on": (True,), "off": (False,), "both": (True, False)}
 _SHORT: Final = ("--generations", "--workers", "--engine", "--device", "--data-dir")
@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, and write the tables."""
     from epicortex import engines
     from epicortex.data import inventory
-    from epicortex.reproduction import estimates, keeping
-    from epicortex.reproduction.execution import carry_out
+    from epicortex.paper import estimates, keeping
+    from epicortex.paper.execution import carry_out
 
     plan = planned(arguments)
     for name in plan.data:
@@ -111,10 +111,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def planned(arguments: argparse.Namespace) -> Plan:
     """What was asked for; anything impossible is refused here."""
-    from epicortex import fields, settings
-    from epicortex.reproduction.controls import CONTROLS
-    from epicortex.reproduction.plan import Plan
-    from epicortex.reproduction.published import DATA
+    from epicortex.config import fields
+    from epicortex.config import resolving as settings
+    from epicortex.paper.controls import CONTROLS
+    from epicortex.paper.plan import Plan
+    from epicortex.paper.published import DATA
 
     changes, called = settings_given(arguments)
     for name, instead in _OURS.items():
@@ -162,10 +163,10 @@ def _check_data(plan: Plan, due: Sequence[Due]) -> None:
 
 def _report(plan: Plan, out: Path, also: Iterable[Kept]) -> None:
     """Write the results, and say in a few lines what they are."""
-    from epicortex.reproduction import tables, words
-    from epicortex.reproduction.claims import check
-    from epicortex.reproduction.published import MEASURES
-    from epicortex.reproduction.writing import write
+    from epicortex.paper import tables, words
+    from epicortex.paper.claims import check
+    from epicortex.paper.published import MEASURES
+    from epicortex.paper.writing import write
 
     results = write(plan, out, also)
     for row in tables.rows(results):
@@ -189,7 +190,7 @@ class _Observer:
     def __init__(
         self, arguments: argparse.Namespace, due: Sequence[Due], stopper: Stopper, stack: ExitStack
     ) -> None:
-        from epicortex.reproduction import estimates
+        from epicortex.paper import estimates
 
         self._quiet: bool = arguments.quiet
         self._stopper = stopper
@@ -216,7 +217,7 @@ class _Observer:
 
     def end(self, run: PlannedRun, result: Result) -> None:
         """Close the display, and say what came out."""
-        from epicortex.reproduction import estimates
+        from epicortex.paper import estimates
 
         self._stack.close()
         self._pace = estimates.learned(self._out)
@@ -235,7 +236,7 @@ class _Observer:
         left = watch.left()
         if left is None or watch.last is None:
             return words
-        from epicortex.reproduction import estimates
+        from epicortex.paper import estimates
 
         pace = self._pace.copy()
         kind = estimates.kind(self._due[place].run.experiment)
@@ -246,7 +247,7 @@ class _Observer:
 
 def _dry_run(plan: Plan, out: Path, due: Sequence[Due]) -> int:
     """Print the runs, how it stands with them, and an estimate from what was measured."""
-    from epicortex.reproduction import estimates
+    from epicortex.paper import estimates
 
     pace = estimates.learned(out)
     for one in due:

@@ -12,7 +12,7 @@ from epicortex.cli.evolve import SHORT, add_common, chosen_fitness, chosen_optim
 from epicortex.cli.parsing import Parser, add_settings, add_short, settings_given
 
 if TYPE_CHECKING:
-    from epicortex.run import Result, Watcher
+    from epicortex.run.lifecycle import Result, Watcher
 
 _SHORT: Final = {
     "--generations": ("evolution.generations", "how many generations in all, those done included"),
@@ -40,7 +40,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Go on, and say where the results are."""
-    from epicortex import engines, plugins, settings
+    from epicortex import engines
+    from epicortex import registry as plugins
+    from epicortex.config import resolving as settings
     from epicortex.storage.folder import read_config
 
     changes, _ = settings_given(arguments)
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     extensions = plugins.load(arguments.plugin)
 
     def go(watcher: Watcher, stop: threading.Event) -> Result:
-        from epicortex.run import resume
+        from epicortex.run.lifecycle import resume
 
         return resume(
             arguments.folder,

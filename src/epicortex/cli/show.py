@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser
-from epicortex.wording import NOTHING, clean, count, duration, percent, plural
+from epicortex.text import NOTHING, clean, count, duration, percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from epicortex.champion.file import Champion
     from epicortex.ecosystem.state import Event
-    from epicortex.genome import Genome, Layer, Shape
-    from epicortex.lineage import Ancestor
-    from epicortex.storage import Champion, NetworkLine, RunRecord
+    from epicortex.families.layered.genome import Genome, Layer, Shape
+    from epicortex.run.lineage import Ancestor
+    from epicortex.run.record import RunRecord
+    from epicortex.storage import NetworkLine
 
 _PLOT_HEIGHT: Final = 10
 _FEW_ANCESTORS: Final = 12
@@ -70,8 +72,8 @@ class Story:
 
 def read(folder: Path) -> Story:
     """Read a run's folder; a `StorageError` says what is wrong with it."""
-    from epicortex import lineage
-    from epicortex.storage import read_run
+    from epicortex.run import lineage
+    from epicortex.run.record import read_run
 
     record = read_run(folder)
     champion = record.champion() if record.history else None
@@ -123,7 +125,7 @@ def as_json(story: Story) -> dict[str, Any]:
 
 def status(story: Story) -> str:
     """Whether the run is over, and why."""
-    from epicortex import budget
+    from epicortex.ecosystem import budget
 
     settings, done = story.run.config.evolution, len(story.run.history)
     best = story.champion.facts if story.champion else None
@@ -199,7 +201,7 @@ def _layers(genome: Genome) -> Table:
 def kernels(layer: Layer) -> str:
     """The kernels of a layer, grouped by shape, the most frequent first.
 
-    >>> from epicortex.genome import ConvLayer
+    >>> from epicortex.families.layered.genome import ConvLayer
     >>> kernels(ConvLayer(((3, 3), (1, 5), (3, 3)), (1, 1)))
     '2 × 3×3, 1 × 1×5'
     """

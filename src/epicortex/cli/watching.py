@@ -15,12 +15,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.wording import clean, duration, percent, plural
+from epicortex.text import clean, duration, percent, plural
 
 if TYPE_CHECKING:
     from epicortex.config import Config
     from epicortex.ecosystem.state import EcosystemState, Tally
-    from epicortex.run import Result, Watcher
+    from epicortex.run.lifecycle import Result, Watcher
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: What to do with a finished run, in this order; those commands that are not there are left out.
@@ -62,8 +62,8 @@ def displayed(about: Watch, *, quiet: bool) -> Display:
 
 def watcher(display: Display, config: Config) -> Watcher:
     """What tells a display how a run with these settings goes."""
-    from epicortex import budget
-    from epicortex.run import Watcher
+    from epicortex.ecosystem import budget
+    from epicortex.run.lifecycle import Watcher
 
     lines: list[Mapping[str, Any]] = []
 

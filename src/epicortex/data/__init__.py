@@ -6,8 +6,8 @@ from epicortex.data.dataset import DataSet, Scaling, tensor
 from epicortex.data.inventory import Status, check, get, status
 from epicortex.data.loading import load
 from epicortex.data.options import DataOptions, Progress
-from epicortex.data.pictures import read_image
 from epicortex.data.places import data_dir
+from epicortex.data.readers.pictures import read_image
 from epicortex.data.splits import split_validation
 
 __all__ = [

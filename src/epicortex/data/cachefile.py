@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from epicortex.errors import DataError
-from epicortex.sizes import counts, is_shape
+from epicortex.storage.sizes import counts, is_shape
 
 MAX_HEADER = 8 * 2**20
 CHUNK = 8 * 2**20

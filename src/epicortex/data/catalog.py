@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epicortex.data.builtin import BuiltIn, Remote, Variant
-from epicortex.data.cifar import BATCHES, read_archive, read_binary, read_python
 from epicortex.data.dataset import Scaling
-from epicortex.data.digits import read_digits
-from epicortex.data.idx import read_mnist
-from epicortex.data.mat import read_svhn
+from epicortex.data.readers.builtin import BuiltIn, Remote, Variant
+from epicortex.data.readers.cifar import BATCHES, read_archive, read_binary, read_python
+from epicortex.data.readers.digits import read_digits
+from epicortex.data.readers.idx import read_mnist
+from epicortex.data.readers.mat import read_svhn
 
 DIGITS_NAMES = tuple("0123456789")
 _SVHN_MIRRORS = (

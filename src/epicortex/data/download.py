@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from epicortex.data.builtin import Remote
 from epicortex.data.checksums import hasher_like
 from epicortex.data.options import Progress
+from epicortex.data.readers.builtin import Remote
 from epicortex.errors import DataError
 
 TIMEOUT = 30.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from epicortex.data.builtin import BuiltIn, Located, locate, missing, prepare
 from epicortex.data.catalog import BUILT_INS
 from epicortex.data.options import Progress
 from epicortex.data.places import data_dir as _data_dir
+from epicortex.data.readers.builtin import BuiltIn, Located, locate, missing, prepare
 from epicortex.errors import DataError
 
 State = Literal["present", "missing", "damaged"]

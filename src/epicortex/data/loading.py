@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from epicortex.data.arrays import from_arrays, from_torch, is_torch_dataset
-from epicortex.data.builtin import BuiltIn, locate, missing_error, prepare
 from epicortex.data.catalog import BUILT_INS
 from epicortex.data.dataset import FORMAT, DataSet
-from epicortex.data.folder import from_folder
-from epicortex.data.npz import from_npz
 from epicortex.data.options import DataOptions, Progress
 from epicortex.data.places import cache_dir, cache_path
 from epicortex.data.places import data_dir as _data_dir
+from epicortex.data.readers.arrays import from_arrays, from_torch, is_torch_dataset
+from epicortex.data.readers.builtin import BuiltIn, locate, missing_error, prepare
+from epicortex.data.readers.folder import from_folder
+from epicortex.data.readers.npz import from_npz
+from epicortex.data.readers.table import from_csv, from_parquet
 from epicortex.data.scanning import scan
-from epicortex.data.table import from_csv, from_parquet
 from epicortex.errors import DataError
 
 DEFAULTS = DataOptions()

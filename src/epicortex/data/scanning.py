@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epicortex.data.pictures import ENDINGS
+from epicortex.data.readers.pictures import ENDINGS
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
 

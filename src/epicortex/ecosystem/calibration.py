@@ -13,7 +13,7 @@ from dataclasses import replace
 from epicortex.config import EvolutionConfig
 from epicortex.ecosystem import averages, census
 from epicortex.ecosystem.state import EcosystemState, Individual
-from epicortex.family import Family
+from epicortex.families.family import Family
 
 #: A deviation this small, relative to the mean, is rounding: the values count as equal.
 EQUAL = 1e-9

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from epicortex.ecosystem.state import Individual
-from epicortex.family import Family
+from epicortex.families.family import Family
 
 
 def evaluated(networks: Iterable[Individual]) -> list[Individual]:

@@ -12,7 +12,7 @@ import numpy as np
 from epicortex.config import EvolutionConfig
 from epicortex.ecosystem import census, draws, speciation
 from epicortex.ecosystem.state import EcosystemState, Individual
-from epicortex.family import Family
+from epicortex.families.family import Family
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from epicortex.config import EvolutionConfig
 from epicortex.ecosystem.state import EcosystemState, Individual, Species
 from epicortex.errors import ConfigError
-from epicortex.family import Family
+from epicortex.families.family import Family
 from epicortex.randomness import generator
 
 #: How often founders are drawn anew before a setting is declared impossible.

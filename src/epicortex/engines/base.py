@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines.setup import WorkerSetup
-from epicortex.jobs import Job, Outcome
 
 
 class Engine(ABC):

@@ -19,16 +19,16 @@ from mpi4py import MPI
 from mpi4py.futures import MPICommExecutor
 
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import mpi_ranks
 from epicortex.engines.base import Engine
-from epicortex.engines.bench import WorkerBroken, with_weights
 from epicortex.engines.mpi_ranks import Order
 from epicortex.engines.returns import Returns
+from epicortex.engines.serving import WorkerBroken, with_weights
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.sharing import shared
-from epicortex.engines.tasks import Task, TaskQueue
+from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
-from epicortex.jobs import Job, Outcome
 from epicortex.versions import versions
 
 if TYPE_CHECKING:

@@ -20,14 +20,14 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from mpi4py import MPI
 from mpi4py.futures import MPICommExecutor
 
-from epicortex.engines import bench
+from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.engines import serving as bench
 from epicortex.engines.sharing import shared
 from epicortex.errors import ConfigError, EpiCortexError
-from epicortex.jobs import Job, Outcome
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.training import Trainer
+    from epicortex.evaluation import Trainer
 
 ORDER: Final = 1
 DATA: Final = 2
@@ -106,7 +106,7 @@ def serve() -> None:
     os.environ.update(bench.ENVIRONMENT)
     bench.settle()
     here = world()
-    import epicortex.training  # noqa: F401  (torch takes a second or two; meanwhile rank 0 reads the data)
+    import epicortex.evaluation  # noqa: F401  (torch takes a second or two; meanwhile rank 0 reads the data)
 
     while (order := _receive(here.everyone, ORDER)) is not None:
         with ExitStack() as files:

@@ -13,10 +13,10 @@ import sys
 import time
 from typing import Any, Final
 
-from epicortex.engines.bench import ENVIRONMENT, WorkerBroken
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.engines.channel import Channel, ChannelClosed
+from epicortex.engines.serving import ENVIRONMENT, WorkerBroken
 from epicortex.errors import EngineError
-from epicortex.jobs import Outcome
 
 #: How long a worker may take to import torch and map the data, at least; slow disks exist.
 START_LIMIT: Final = 120.0

@@ -24,17 +24,17 @@ import ray
 from ray.exceptions import ActorDiedError, RayError
 
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import ray_session
 from epicortex.engines.base import Engine
-from epicortex.engines.bench import ENVIRONMENT, with_weights
 from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, START_LIMIT
 from epicortex.engines.ray_worker import RayWorker
 from epicortex.engines.returns import Returns
+from epicortex.engines.serving import ENVIRONMENT, with_weights
 from epicortex.engines.setup import WorkerSetup
-from epicortex.engines.tasks import Task, TaskQueue
+from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
-from epicortex.jobs import Job, Outcome
 from epicortex.versions import versions
 
 _TICK: Final = 0.5

@@ -11,11 +11,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from epicortex.engines import bench
+from epicortex.engines import serving as bench
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.training import Trainer
+    from epicortex.evaluation import Trainer
 
 
 class RayWorker:
@@ -23,7 +23,7 @@ class RayWorker:
 
     def __init__(self) -> None:
         bench.keep_freed_memory()
-        import epicortex.training  # noqa: F401  (torch takes a second or two; meanwhile the data is read)
+        import epicortex.evaluation  # noqa: F401  (torch takes a second or two; meanwhile the data is read)
 
         self._trainer: Trainer | None = None
         self._alive: float | None = None

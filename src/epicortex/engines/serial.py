@@ -10,11 +10,11 @@ import threading
 from concurrent.futures import Future
 
 from epicortex.config import Config
+from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines.base import Engine
 from epicortex.engines.setup import WorkerSetup
-from epicortex.engines.tasks import TaskQueue
+from epicortex.engines.task_queue import TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
-from epicortex.jobs import Job, Outcome
 
 
 class SerialEngine(Engine):

@@ -11,8 +11,8 @@ from epicortex.errors import EngineError
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.network import Activations
-    from epicortex.training import FitnessFunction, OptimiserFactory, Trainer
+    from epicortex.evaluation import FitnessFunction, OptimiserFactory, Trainer
+    from epicortex.families.activations import Activations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +56,7 @@ class WorkerSetup:
     def trainer(self, data: DataSet | None = None) -> Trainer:
         """A trainer for this setup, in this process; over another place of its data set, if one is given."""
         from epicortex.data import DataSet
-        from epicortex.training import Trainer
+        from epicortex.evaluation import Trainer
 
         data = data or self.data
         if data is None:

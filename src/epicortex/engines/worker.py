@@ -18,11 +18,11 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex.engines import bench
+from epicortex.engines import serving as bench
 from epicortex.engines.channel import Channel, ChannelClosed
 
 if TYPE_CHECKING:
-    from epicortex.training import Trainer
+    from epicortex.evaluation import Trainer
 
 _PR_SET_PDEATHSIG: Final = 1
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -36,7 +36,7 @@ def main(descriptor: int, parent: int) -> None:
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     leftover: list[Path] = []
     threading.Thread(target=_listen, args=(channel, messages, leftover), daemon=True).start()
-    import epicortex.training  # noqa: F401  (torch takes a second or two; meanwhile the parent reads the data)
+    import epicortex.evaluation  # noqa: F401  (torch takes a second or two; meanwhile the parent reads the data)
 
     content, orphans_remove = messages.get()
     leftover += orphans_remove

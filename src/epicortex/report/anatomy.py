@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epicortex.genome import Genome, Layer, Shape
-from epicortex.phenotype import Phenotype
+from epicortex.families.layered.genome import Genome, Layer, Shape
+from epicortex.families.layered.phenotype import Phenotype
 from epicortex.report import pictures
 from epicortex.report.choices import kernel_words
 from epicortex.report.pictures import Picture
 from epicortex.report.words import times
-from epicortex.wording import count, plural
+from epicortex.text import count, plural
 
 MOST_LAYERS: Final = 20
 MOST_KERNELS: Final = 64

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from epicortex.genome import Genome, Layer, Shape
+from epicortex.families.layered.genome import Genome, Layer, Shape
 from epicortex.report.gathering import Attempts, Gathered
 from epicortex.report.words import times
 
@@ -78,7 +78,7 @@ def attempt_name(row: Attempts) -> str:
 def genome_lines(genome: Genome) -> list[str]:
     """A genome in short: a line a layer, kernels counted by shape.
 
-    >>> from epicortex.genome import ConvLayer
+    >>> from epicortex.families.layered.genome import ConvLayer
     >>> genome_lines(Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3), (3, 3)), (2, 2)),), 10))
     ['conv 3: 2 of 3×3, 1 of 1×3; stride 2×2', 'out 10']
     """

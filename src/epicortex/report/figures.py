@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from epicortex.genome import Genome, Shape
+from epicortex.families.layered.genome import Genome, Shape
 from epicortex.report.choices import (
     REST,
     attempt_name,
@@ -22,7 +22,7 @@ from epicortex.report.choices import (
 )
 from epicortex.report.gathering import Gathered, Point
 from epicortex.report.words import Measure, label, times
-from epicortex.wording import plural
+from epicortex.text import plural
 
 Figure: TypeAlias = dict[str, Any]
 History: TypeAlias = Sequence[Mapping[str, Any]]

@@ -15,9 +15,9 @@ import numpy as np
 
 from epicortex.ecosystem.state import Event
 from epicortex.errors import GenomeError, StorageError
-from epicortex.genome import Genome, Shape
+from epicortex.families.layered.genome import Genome, Shape
 from epicortex.storage import NetworkLine
-from epicortex.wording import one_line
+from epicortex.text import one_line
 
 #: Every network of 100 generations of 111 is a dot; of larger runs an even choice.
 MOST_POINTS: Final = 12_000
@@ -136,7 +136,7 @@ class _Structure:
 def kernel_counts(genome: Genome) -> Counter[Shape]:
     """How many kernels of each shape a genome has.
 
-    >>> from epicortex.genome import ConvLayer
+    >>> from epicortex.families.layered.genome import ConvLayer
     >>> kernel_counts(Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3), (3, 3)), (1, 1)),), 10))
     Counter({(3, 3): 2, (1, 3): 1})
     """

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from epicortex.errors import DataError, EpiCortexError
 from epicortex.report import pictures
 from epicortex.report.pictures import Picture
-from epicortex.wording import one_line
+from epicortex.text import one_line
 
 if TYPE_CHECKING:
+    from epicortex.champion.file import Champion
     from epicortex.data import DataSet
-    from epicortex.storage import Champion, RunRecord
+    from epicortex.run.record import RunRecord
 
 MOST_WRONG: Final = 24
 #: With more classes than this, cells of a table are too small to read; a picture takes its place.
@@ -130,7 +131,7 @@ def examine(champion: Champion, data: DataSet) -> Tested:
 
 
 def _find_data(run: RunRecord, data_dir: Path | None) -> DataSet:
-    from epicortex import preparation
+    from epicortex.run import assembly as preparation
 
     config = run.config
     if config.data.source is None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from epicortex import fields, settings
-from epicortex.config import Config
+from epicortex.config import Config, fields
+from epicortex.config import resolving as settings
 
 _SOURCE: Final = "data.source"
 

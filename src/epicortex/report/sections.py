@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from epicortex.champion.file import Champion
 from epicortex.report import anatomy, choices, reproduction, story, tables, tree
 from epicortex.report.gathering import kernel_counts
 from epicortex.report.mistakes import Tested
 from epicortex.report.story import Material
 from epicortex.report.words import Measure, share, times
-from epicortex.storage import Champion
-from epicortex.wording import NOTHING, count, duration, listed, one_line, plural
+from epicortex.text import NOTHING, count, duration, listed, one_line, plural
 
 NAMES: Final = {
     "summary": "What happened",

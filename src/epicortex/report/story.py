@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from epicortex import budget
-from epicortex.genome import Genome, Shape
-from epicortex.lineage import Ancestor
+from epicortex.champion.file import Champion
+from epicortex.ecosystem import budget
+from epicortex.families.layered.genome import Genome, Shape
 from epicortex.report.gathering import Gathered, kernel_counts
 from epicortex.report.mistakes import Tested
 from epicortex.report.words import Measure, share, times
-from epicortex.storage import Champion, RunRecord
-from epicortex.wording import count, duration, listed, one_line, plural
+from epicortex.run.lineage import Ancestor
+from epicortex.run.record import RunRecord
+from epicortex.text import count, duration, listed, one_line, plural
 
 _LAST: Final = 10
 

@@ -11,7 +11,7 @@ from epicortex.report.gathering import Mean
 from epicortex.report.mistakes import Tested
 from epicortex.report.story import Material
 from epicortex.report.words import share, times
-from epicortex.wording import NOTHING, count, one_line
+from epicortex.text import NOTHING, count, one_line
 
 T = TypeVar("T")
 

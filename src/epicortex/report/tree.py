@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from epicortex.ecosystem.state import Event
-from epicortex.lineage import Ancestor
 from epicortex.report.choices import largest_species, species_colour
 from epicortex.report.gathering import Gathered
 from epicortex.report.words import Measure
-from epicortex.wording import count, listed, one_line
+from epicortex.run.lineage import Ancestor
+from epicortex.text import count, listed, one_line
 
 MOST_ROWS: Final = 60
 _ROW: Final = 24

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from epicortex.wording import NOTHING, one_line
+from epicortex.text import NOTHING, one_line
 
 #: With a space that no line ends at.
 PERCENT: Final = "\xa0%"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epicortex import lineage
 from epicortex.report import mistakes
 from epicortex.report.gathering import gather
 from epicortex.report.rendering import render
 from epicortex.report.story import Material
 from epicortex.report.words import Measure
-from epicortex.storage import atomic, read_run
+from epicortex.run import lineage
+from epicortex.run.record import read_run
+from epicortex.storage import atomic
 
 
 def write(run_folder: Path | str, out: Path | str | None = None, data_dir: Path | str | None = None) -> Path:

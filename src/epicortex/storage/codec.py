@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.errors import GenomeError, StorageError
-from epicortex.genome import Genome
-from epicortex.jobs import Outcome
-from epicortex.phenotype import Array, LayerWeights, Phenotype
+from epicortex.families.layered.genome import Genome
+from epicortex.families.layered.phenotype import Array, LayerWeights, Phenotype
 from epicortex.storage import strict
 
 Arrays = dict[str, Array]

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from epicortex import settings
 from epicortex.config import FORMAT_VERSION, Config
+from epicortex.config import resolving as settings
 from epicortex.errors import ConfigError, StorageError
-from epicortex.phenotype import Phenotype
+from epicortex.families.layered.phenotype import Phenotype
 from epicortex.storage import atomic, codec, strict, tensors
 from epicortex.storage.lock import NAME as LOCK
 from epicortex.storage.lock import Lock

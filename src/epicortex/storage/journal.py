@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from epicortex.ecosystem.jobs import Outcome
 from epicortex.errors import StorageError
-from epicortex.jobs import Outcome
 from epicortex.storage import atomic, codec, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import LAYERED, PhenotypeCodec

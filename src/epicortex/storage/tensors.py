@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from epicortex.errors import StorageError
-from epicortex.phenotype import Array
-from epicortex.sizes import counts, is_shape
+from epicortex.families.layered.phenotype import Array
 from epicortex.storage import strict
 from epicortex.storage.atomic import Bytes
+from epicortex.storage.sizes import counts, is_shape
 
 MAX_HEADER: Final = 100_000_000
 _FLOATS: Final = np.dtype("<f4")

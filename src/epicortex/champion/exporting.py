@@ -1,0 +1,195 @@
+"""A champion as a file for others: ONNX, torch.export (.pt2), safetensors.
+
+Each carries the class names, the scaling and the input's shape, so that a consumer needs nothing else. What
+ONNX and .pt2 compute takes raw values and scales them inside. Files are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from epicortex.champion import file as champions
+from epicortex.champion.file import Champion
+from epicortex.errors import ConfigError, StorageError
+from epicortex.run.record import load_champion
+from epicortex.storage.atomic import replace_file
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from epicortex.champion.module import Classifier
+    from epicortex.run.lifecycle import Result
+
+ENDINGS: Final = (".onnx", ".pt2", ".safetensors")
+METADATA: Final = "epicortex.json"
+"""The name of what a .pt2 file says about itself, among its `extra_files`."""
+_OPSET: Final = 18
+_ONNX_LIMIT: Final = 2**31 - 2**20
+
+
+def export(source: Path | str | Champion | Classifier | Result, to: Path | str) -> Path:
+    """Write a champion to a file; its ending says how: .onnx, .pt2 or .safetensors (with a genome.json).
+
+    The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave.
+    """
+    to = Path(to)
+    check_target(to)
+    champion = _champion(source)
+    if to.suffix == ".onnx":
+        replace_file(to, [_onnx(champion)])
+    elif to.suffix == ".pt2":
+        replace_file(to, [_pt2(champion)])
+    else:
+        replace_file(to, champions.model_file(champion))
+        replace_file(to.with_name("genome.json"), [champions.genome_file(champion)])
+    return to
+
+
+def check_target(to: Path) -> None:
+    """Refuse an ending that says nothing, a folder that is not there, and a library that is missing."""
+    if to.suffix not in ENDINGS:
+        raise ConfigError(f"{to} does not say what to write: its name must end in {', '.join(ENDINGS)}")
+    if not to.parent.is_dir():
+        raise StorageError(f"{to} cannot be written: there is no folder {to.parent}")
+    if to.is_dir():
+        raise StorageError(f"{to} cannot be written: it is a folder")
+    if to.suffix == ".onnx":
+        for name in ("onnx", "onnxscript"):
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                raise ConfigError(
+                    f"ONNX needs {name}, which is not installed: pip install 'epicortex[onnx]'"
+                ) from None
+
+
+def describe(champion: Champion) -> dict[str, Any]:
+    """What ONNX and .pt2 files say about themselves, as plain JSON values."""
+    shape, white = champion.genome.input_shape, champion.scaling.divisor
+    pixels = f"; pixels from 0 (black) to {white:g} (white)" if len(shape) == 3 else ""
+    return {
+        "classes": list(champion.classes),
+        "input_shape": list(shape),
+        "scaling": champion.scaling.to_json(),
+        "input": f"float32 [batch, {', '.join(map(str, shape))}]: raw values as in the data "
+        f"set{pixels}. They are scaled inside.",
+        "output": f"logits [batch, {len(champion.classes)}], in the order of classes; softmax makes them "
+        "probabilities",
+        "champion": json.loads(champions.genome_file(champion)),
+    }
+
+
+def _champion(source: Path | str | Champion | Classifier | Result) -> Champion:
+    if isinstance(source, Path | str):
+        return load_champion(source)
+    if isinstance(source, Champion):
+        return source
+    from epicortex.champion.module import Classifier
+
+    if isinstance(source, Classifier):
+        return source.champion()
+    best = getattr(source, "best", None)
+    if isinstance(best, Champion):
+        return best
+    raise ConfigError(
+        f"a champion cannot be taken from {type(source).__name__}: give a run folder, a .safetensors file, "
+        "a finished Result, or what epicortex.load gave"
+    )
+
+
+def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
+    """A module of stock layers that takes raw values, and inputs to trace it with."""
+    import torch
+    from torch import nn
+
+    from epicortex.champion.module import factors
+
+    shape = champion.genome.input_shape
+
+    class Raw(nn.Module):
+        scale: Tensor
+        shift: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            scale, shift = factors(champion.scaling, len(shape))
+            self.register_buffer("scale", scale)
+            self.register_buffer("shift", shift)
+            self.network = champion.network().plain()
+
+        def forward(self, x: Tensor) -> Tensor:
+            logits: Tensor = self.network(x * self.scale + self.shift)
+            return logits
+
+    # Two samples: torch would take a batch of one for a fixed size.
+    return Raw().eval().requires_grad_(False), torch.zeros(2, *shape)
+
+
+def _exported(champion: Champion) -> Any:
+    import torch
+
+    module, example = _plain(champion)
+    sizes = {"x": {0: torch.export.Dim("batch")}}
+    with _quiet():
+        return torch.export.export(module, (example,), dynamic_shapes=sizes, strict=False)
+
+
+def _pt2(champion: Champion) -> bytes:
+    import torch
+
+    file = io.BytesIO()
+    with _quiet():
+        torch.export.save(
+            _exported(champion), file, extra_files={METADATA: json.dumps(describe(champion), indent=2)}
+        )
+    return file.getvalue()
+
+
+def _onnx(champion: Champion) -> bytes:
+    import torch
+
+    if 4 * champion.genome.parameters > _ONNX_LIMIT:
+        raise StorageError("an ONNX file holds at most 2 GB, this champion has more: export to .safetensors")
+    with _quiet():
+        program = torch.onnx.export(
+            _exported(champion),
+            dynamo=True,
+            input_names=["x"],
+            output_names=["logits"],
+            opset_version=_OPSET,
+            verbose=False,
+        )
+    assert program is not None
+    model = program.model_proto
+    about = describe(champion)
+    model.producer_name = "epicortex"
+    model.doc_string = f"{about['input']} Output: {about['output']}."
+    for name, value in about.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = name, value if isinstance(value, str) else json.dumps(value)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporters' remarks to their own developers."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

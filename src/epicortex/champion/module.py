@@ -1,0 +1,127 @@
+"""A champion in use: the module that `load` gives takes raw values, knows its classes, and can learn on.
+
+Reading its file is left to `storage`, other file formats to `exporting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from epicortex.champion.file import Champion, Facts
+from epicortex.data import Scaling, read_image
+from epicortex.errors import DataError
+from epicortex.families.layered.genome import Genome
+from epicortex.run.record import load_champion
+
+_BATCH: Final = 512
+_WHITE: Final = 255.0
+
+
+def load(path: Path | str) -> Classifier:
+    """The champion of a run folder, or of a .safetensors file, as an `nn.Module`; nothing in it can run code.
+
+    `load("runs/digits-1").predict(images)` gives names of classes.
+    """
+    return Classifier(load_champion(path))
+
+
+class Classifier(nn.Module):
+    """A champion as a module: raw values [samples, *input_shape] in, logits [samples, classes] out.
+
+    Raw values are those of the data set it was evolved on, such as pixels from 0 to 255. It is scaled inside,
+    exactly as in training. Its parameters can be trained further like those of any other module.
+    """
+
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(self, champion: Champion) -> None:
+        super().__init__()
+        self.network = champion.network()
+        self.scaling: Scaling = champion.scaling
+        self.facts: Facts = champion.facts
+        scale, shift = factors(champion.scaling, len(champion.genome.input_shape))
+        self.register_buffer("scale", scale)
+        self.register_buffer("shift", shift)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of the outputs."""
+        return self.facts.classes
+
+    @property
+    def genome(self) -> Genome:
+        """Its structure."""
+        return self.network.genome
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of a sample, such as (channels, height, width) of pictures or (columns,) of tables."""
+        return self.genome.input_shape
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits [samples, classes] of raw values [samples, *input_shape]."""
+        logits: Tensor = self.network(x.to(self.scale.dtype) * self.scale + self.shift)
+        return logits
+
+    def predict_proba(self, x: Any) -> NDArray[np.floating[Any]]:
+        """The probability of each class [samples, classes], for an array or a tensor of raw values."""
+        values = self._checked(x)
+        with torch.inference_mode():
+            chunks = (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
+            logits = torch.cat([self(chunk.to(self.scale.device)) for chunk in chunks])
+            return logits.softmax(1).cpu().numpy()
+
+    def predict(self, x: Any) -> list[str]:
+        """The name of the likeliest class of each sample."""
+        return [self.classes[index] for index in self.predict_proba(x).argmax(1)]
+
+    def read(self, *paths: Path | str) -> NDArray[np.float32]:
+        """Pictures from files as raw values [files, *input_shape], converted and resized as in training."""
+        shape = picture_shape(self.genome)
+        pixels = np.stack([read_image(path, shape) for path in paths])
+        # The divisor is what white is in the data: 255, or 16 in the digits of scikit-learn.
+        return pixels * np.float32(self.scaling.divisor / _WHITE)
+
+    def champion(self) -> Champion:
+        """It by value, with the weights as they are now. Figures of its fitness stay those of its run."""
+        phenotype = self.network.phenotype()
+        return Champion(phenotype, self.scaling, replace(self.facts, weights_sha256=""))
+
+    def _checked(self, x: Any) -> Tensor:
+        values = x if isinstance(x, Tensor) else torch.as_tensor(np.array(x))
+        if tuple(values.shape[1:]) != self.input_shape or not len(values):
+            raise DataError(
+                f"the values have the shape {tuple(values.shape)}; (samples, "
+                f"{', '.join(map(str, self.input_shape))}) is needed"
+            )
+        return values
+
+
+def picture_shape(genome: Genome) -> tuple[int, int, int]:
+    """The shape of the pictures that a champion classifies; one that takes something else is refused."""
+    shape: Sequence[int] = genome.input_shape
+    if len(shape) != 3 or shape[0] not in (1, 3):
+        what = f"{shape[0]} columns" if len(shape) == 1 else " × ".join(map(str, shape))
+        raise DataError(
+            f"this champion takes {what}, not pictures: give it an array, as epicortex.load(RUN).predict(x)"
+        )
+    channels, height, width = shape
+    return channels, height, width
+
+
+def factors(scaling: Scaling, dimensions: int) -> tuple[Tensor, Tensor]:
+    """(x / divisor − mean) / std as one multiplication and one addition, over samples of these dimensions."""
+    mean, std = np.asarray(scaling.mean), np.asarray(scaling.std)
+    shape = (1, -1, *(1,) * (dimensions - 1))
+    pair = (1.0 / (scaling.divisor * std), -mean / std)
+    scale, shift = (torch.from_numpy(values.astype(np.float32)).reshape(shape) for values in pair)
+    return scale, shift

@@ -1,0 +1,23 @@
+"""Every setting of a run: the models, the presets, and how text, files and overrides become a `Config`."""
+
+from epicortex.config.models import (
+    FORMAT_VERSION,
+    MAY_CHANGE_ON_RESUME,
+    Config,
+    DataConfig,
+    EvolutionConfig,
+    MpiConfig,
+    RayConfig,
+    TrainingConfig,
+)
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MAY_CHANGE_ON_RESUME",
+    "Config",
+    "DataConfig",
+    "EvolutionConfig",
+    "MpiConfig",
+    "RayConfig",
+    "TrainingConfig",
+]

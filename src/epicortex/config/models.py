@@ -1,0 +1,259 @@
+"""Every setting of a run, as frozen models: one field, one docstring, one allowed range.
+
+The values written here are the preset `paper`; `presets/` holds all presets as TOML. Reading presets, files
+and overrides, and saying what is wrong with them, is left to `settings`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+FORMAT_VERSION = 1
+
+Scalar: TypeAlias = bool | int | float | str
+Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class EvolutionConfig(_Section):
+    """The ecosystem: its size, its limits, when it stops, and how the paper is read."""
+
+    seed: int = Field(1, ge=0, lt=2**63)
+    """Every random choice of the run follows from this number."""
+    generations: int = Field(100, ge=1, le=1_000_000)
+    """How many generations to evolve."""
+    minutes: float | None = Field(None, gt=0)
+    """Stop after this many minutes, at the end of a generation."""
+    target: float | None = Field(None, gt=0, le=1)
+    """Stop as soon as a network reaches this fitness (a fraction from 0 to 1)."""
+    plateau: int | None = Field(None, ge=1)
+    """Stop when the highest fitness has not risen for this many generations."""
+    trainings: int | None = Field(None, ge=1)
+    """Stop after so many trainings of a network in all; in the last generation the others are only scored."""
+    speciation: bool = True
+    """Networks mate within their species only; without it, any two may."""
+    initial_networks: int = Field(64, ge=1, le=1_000_000)
+    """How many networks there are at the start."""
+    max_networks: int = Field(111, ge=2, le=1_000_000)
+    """Culling brings the ecosystem back to this size, from a larger start too."""
+    initial_species: int = Field(8, ge=1, le=1_000_000)
+    """How many species there are at the start."""
+    max_species: int = Field(16, ge=1, le=1_000_000)
+    """A mutation that would found one species more is refused (in force is at most max_networks / 2)."""
+    max_parameters: int | None = Field(None, ge=1)
+    """A mutation or crossover that would give a larger network is refused."""
+    start_genome: str | None = None
+    """A genome (JSON) to start from instead of the minimal one."""
+    founders: Literal["varied", "alike"] = "varied"
+    """Founders are varied, or all have the structure to start from, each with new weights of its own."""
+    evolve: bool = True
+    """Networks mate and mutate; without it the founders are only trained, generation after generation."""
+    parents: Literal["fitness", "even", "alone"] = "fitness"
+    """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
+    operators: tuple[str, ...] = ("layer", "node", "stride", "kernel")
+    """The mutation operators in use, by name."""
+    weight_deviation: float = Field(0.1, gt=0)
+    """The standard deviation of new weights and biases."""
+    average_rate: float = Field(0.5, gt=0, lt=1)
+    """How fast the moving averages of fitness follow (the paper's α)."""
+    conv_activation: Literal["leaky_relu", "relu", "elu", "gelu", "silu", "tanh", "smooth"] = "leaky_relu"
+    """The activation of convolutional layers."""
+    full_activation: Literal["smooth", "leaky_relu", "relu", "elu", "gelu", "silu", "tanh"] = "smooth"
+    """The activation of fully connected layers; smooth is ½(√(x²+4)+x)−1."""
+    kernel_temperature: float = Field(1.0, gt=0)
+    """Divides the exponent from which the shapes of new kernels are drawn; higher means larger kernels."""
+    stride_temperature: float = Field(1.0, gt=0)
+    """Divides the exponent from which the strides of new layers are drawn."""
+    kernel_start: Literal["area", "perimeter"] = "area"
+    """New shapes are drawn with weight exp(−w·h) (area) or exp(−(w + h)) (perimeter, published code)."""
+    layer_choice: Literal["parameters", "type"] = "parameters"
+    """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
+    complexity: Literal["falls", "rises"] = "falls"
+    """Whether the relative complexity c_r falls or rises with the number of parameters."""
+    kernel_weight: Literal["kernels", "nodes"] = "kernels"
+    """The kernel mutation's weight uses the mean number of kernels per layer, or of all nodes per layer."""
+    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
+    """The mutation type follows eqs 3 to 6, is kernel with probability f_r, or is even (published code)."""
+    newborns: Literal["trained", "scored"] = "trained"
+    """Newborns are trained in their first generation, or only scored (published code)."""
+    learning_rate: Literal["constant", "aging"] = "constant"
+    """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
+    parent_shares: Literal["fitness", "fixed", "even"] = "fitness"
+    """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
+    spared: Literal["species", "ecosystem"] = "species"
+    """Culling spares the champion of every species, or only the ecosystem's (published code)."""
+    keep_checkpoints: int = Field(2, ge=1, le=1000)
+    """How many of the last checkpoints stay on disk."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> EvolutionConfig:
+        if self.speciation and self.initial_species > self.species_limit:
+            raise ValueError(
+                f"initial_species is {self.initial_species}; it must be at most {self.species_limit}, the "
+                f"smaller of max_species ({self.max_species}) and half of max_networks ({self.max_networks})"
+            )
+        if self.speciation and self.initial_species > self.initial_networks:
+            raise ValueError(
+                f"initial_species is {self.initial_species}; it must be at most initial_networks, "
+                f"which is {self.initial_networks}"
+            )
+        return self
+
+    @property
+    def species_limit(self) -> int:
+        """The limit in force: the smaller of `max_species` and half of `max_networks`."""
+        return max(1, min(self.max_species, self.max_networks // 2))
+
+
+class TrainingConfig(_Section):
+    """How one network is trained and scored, and by whom."""
+
+    portion: float = Field(0.1, gt=0, le=1)
+    """The fresh random part of the training set that each network sees in a generation."""
+    batch_size: int = Field(128, ge=1, le=1_000_000)
+    """How many samples a training step takes; the last short batch is kept."""
+    min_steps: int = Field(0, ge=0, le=1_000_000)
+    """At least so many optimiser steps a generation: small portions are enlarged, then repeated."""
+    shift: float = Field(0.0, ge=0, le=0.5)
+    """Half of the training images are moved at random, in each dimension by up to this part of their size."""
+    optimiser: str = Field(
+        "Adadelta",
+        pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
+        json_schema_extra={"allowed": "the name of an optimiser, such as Adadelta, Adam or SGD"},
+    )
+    """Any optimiser of torch.optim, by its name; created anew in each generation."""
+    optimiser_arguments: dict[str, Scalar | tuple[float, ...]] = {}
+    """What the optimiser is created with; torch's own values where nothing is given (Adadelta: lr 1.0)."""
+    fitness: str = Field(
+        "accuracy",
+        pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$",
+        json_schema_extra={"allowed": "accuracy, balanced_accuracy or the name of a registered function"},
+    )
+    """What is maximised: accuracy, balanced_accuracy, or the name of a registered function."""
+    fitness_on: Literal["test", "validation"] = "test"
+    """The samples that fitness is measured on; with validation the test set is used once, at the end."""
+    validation_fraction: float = Field(0.1, gt=0, lt=1)
+    """The stratified part of the training set that is kept for validation."""
+    class_weights: Literal["none", "balanced"] = "none"
+    """Whether the loss weighs classes by the inverse of their frequency."""
+    time_limit: float | None = Field(None, gt=0)
+    """A network that trains longer than this many seconds fails."""
+    hang_limit: float = Field(120.0, gt=0)
+    """A worker silent for this many seconds is killed and its network tried again."""
+    engine: str = Field(
+        "processes",
+        pattern=r"^[a-z][a-z0-9_-]*$",
+        json_schema_extra={
+            "allowed": "serial, processes, ray, mpi or the name of an engine that a package installs"
+        },
+    )
+    """Who trains: serial, processes, ray, mpi, or an engine that a package installs."""
+    workers: int | None = Field(None, ge=1, le=100_000)
+    """How many networks train at the same time; by default one a core (ray: a place, mpi: a rank)."""
+    device: str = Field(
+        "cpu",
+        pattern=r"^(cpu|mps|cuda(:\d{1,4})?)$",
+        json_schema_extra={"allowed": "cpu, mps, cuda or cuda:N"},
+    )
+    """Where networks are trained."""
+
+
+class DataConfig(_Section):
+    """The data set and how it is read; most of it concerns data of one's own."""
+
+    source: str | None = None
+    """A built-in name (digits, mnist, fashion-mnist, svhn, cifar10) or a path."""
+    directory: str | None = None
+    """Where the built-in data sets are; by default EPICORTEX_DATA, else the user's cache folder."""
+    image_size: tuple[Side, Side] | None = None
+    """Height and width that all images are brought to; by default the most common size."""
+    channels: Literal["auto", "gray", "rgb"] = "auto"
+    """Whether images are read as gray or colour; auto: gray only if every image is."""
+    layout: Literal["auto", "channels_first", "channels_last"] = "auto"
+    """Where arrays have their channels."""
+    label_column: str | None = None
+    """The column of a table that holds the class; by default one named label, class, target or y."""
+    unreadable: Literal["skip", "refuse"] = "refuse"
+    """What happens where a picture does not open: the data is refused, or the picture is skipped."""
+    test_fraction: float = Field(0.2, ge=0, lt=1)
+    """The stratified part kept for testing where the data has no test part of its own."""
+    min_per_class: int = Field(2, ge=1)
+    """A class with fewer training samples than this is refused."""
+    max_side: int = Field(64, ge=1)
+    """The longest side that images get without `image_size`; larger ones would evolve slowly."""
+    max_pixels: int = Field(50_000_000, ge=1)
+    """A picture that claims more pixels than this is refused before it is decoded."""
+    max_bytes: int = Field(4 * 2**30, ge=1)
+    """Data that would be larger than this when prepared is refused."""
+    decode_workers: int | None = Field(None, ge=1, le=1024)
+    """How many threads decode pictures; by default one a core."""
+
+
+class RayConfig(_Section):
+    """The engine `ray` (pip install 'epicortex[ray]')."""
+
+    address: str | None = None
+    """The cluster to join; by default RAY_ADDRESS, else a Ray is started on this machine."""
+    num_cpus: float = Field(1.0, gt=0)
+    """Processors a network occupies."""
+    num_gpus: float = Field(0.0, ge=0)
+    """Graphics processors a network occupies; fractions are fine."""
+
+
+class MpiConfig(_Section):
+    """The engine `mpi` (pip install 'epicortex[mpi]')."""
+
+    chunk: int = Field(1, ge=1)
+    """How many networks are sent to a rank at a time; their outcomes come back together."""
+
+
+class Config(_Section):
+    """All settings of a run."""
+
+    evolution: EvolutionConfig = EvolutionConfig()
+    """The ecosystem."""
+    training: TrainingConfig = TrainingConfig()
+    """Training and scoring."""
+    data: DataConfig = DataConfig()
+    """The data set."""
+    ray: RayConfig = RayConfig()
+    """The engine `ray`."""
+    mpi: MpiConfig = MpiConfig()
+    """The engine `mpi`."""
+
+    def with_changes(self, **sections: dict[str, Any]) -> Config:
+        """A config with some fields changed, checked anew; what is wrong raises `ConfigError`.
+
+        >>> Config().with_changes(evolution={"generations": 5}).evolution.generations
+        5
+        """
+        from epicortex.config import resolving as settings
+
+        return settings.changed(self, sections)
+
+
+#: Fields that may differ between a run and its continuation, since they change no result of a generation.
+MAY_CHANGE_ON_RESUME = frozenset(
+    {
+        "evolution.generations",
+        "evolution.minutes",
+        "evolution.target",
+        "evolution.plateau",
+        "evolution.keep_checkpoints",
+        "training.time_limit",
+        "training.hang_limit",
+        "training.engine",
+        "training.workers",
+        "data.directory",
+        "data.source",
+        "ray.address",
+        "ray.num_cpus",
+        "ray.num_gpus",
+        "mpi.chunk",
+    }
+)

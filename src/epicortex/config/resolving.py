@@ -1,0 +1,241 @@
+"""From presets, files and options to one frozen config, and back to TOML.
+
+Layers are laid over each other: a packaged preset, a person's file, single changes. What is wrong with any of
+them becomes a `ConfigError` of one line that names the field, the value, what is allowed, and what was likely
+meant. Files only name operators, engines and the like; nothing read here is imported or run.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, TypeAlias, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from epicortex.config import FORMAT_VERSION, Config, fields
+from epicortex.errors import ConfigError
+
+DEFAULT_PRESET: Final = "default"
+#: A config is a page of text; whatever is larger is something else.
+MAX_FILE_BYTES: Final = 1_000_000
+#: What else a file may hold at its top: the preset it changes, and what a run notes about itself.
+_BASE, _FORMAT, _NOTES = "preset", "format", "run"
+
+Layer: TypeAlias = dict[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class _Layers:
+    """Raw values by section and field, and who said what."""
+
+    values: Layer = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def lay(self, layer: Layer, origin: str) -> None:
+        for section, changes in layer.items():
+            self.values.setdefault(section, {}).update(changes)
+            self.origins.update({section: origin} | {f"{section}.{name}": origin for name in changes})
+
+    def config(self, called: Mapping[str, str]) -> Config:
+        try:
+            return _validated(self.values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(str(part) for part in first["loc"][:2])
+            line = self._line(name, first, called.get(name))
+            # A conflict between two fields of a section is of no single origin.
+            origin = None if first["type"] == "value_error" else self.origins.get(name)
+            raise ConfigError(f"{origin}: {line}" if origin else line) from None
+
+    def _line(self, name: str, error: ErrorDetails, option: str | None) -> str:
+        if error["type"] == "json_invalid":
+            return "a setting holds text that is not valid Unicode"
+        if error["type"] == "value_error":
+            return f"{name}.{error['ctx']['error']}"
+        setting = fields.settings().get(name)
+        if setting is None:
+            return _unknown(name, error["input"])
+        value = self.values[setting.section][setting.field]
+        guess = fields.nearest(str(value), map(str, get_args(setting.type)))
+        called = f"{name} ({option})" if option else name
+        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{_perhaps(guess)}"
+
+
+def preset_names() -> tuple[str, ...]:
+    """The packaged presets.
+
+    >>> preset_names()
+    ('default', 'paper', 'published')
+    """
+    files = resources.files("epicortex.config").joinpath("presets").iterdir()
+    return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
+
+
+def resolve(
+    preset: str | Path = DEFAULT_PRESET,
+    changes: Mapping[str, object] | None = None,
+    *,
+    called: Mapping[str, str] | None = None,
+) -> Config:
+    """A config from a preset (a name, or a TOML file) and changes by dotted name.
+
+    `called` says by which option a person set a field, where that is not its own name.
+
+    >>> resolve("paper", {"evolution.max_networks": 32}).evolution.max_networks
+    32
+    """
+    layers = _Layers()
+    _lay_preset(layers, preset)
+    single: Layer = {}
+    for name, value in (changes or {}).items():
+        section, _, rest = name.partition(".")
+        single.setdefault(section, {})[rest] = value
+    layers.lay(single, "")
+    return layers.config(called or {})
+
+
+def changed(config: Config, sections: Mapping[str, Mapping[str, object]]) -> Config:
+    """The config with some fields changed, by section, checked anew."""
+    layers = _Layers(config.model_dump(mode="json"))
+    layers.lay({section: dict(changes) for section, changes in sections.items()}, "")
+    return layers.config({})
+
+
+def loads(text: str, *, origin: str) -> Config:
+    """The config that `dumps` wrote; every field a file leaves out is the paper's."""
+    layers = _Layers()
+    _lay_text(layers, text, origin, base="paper")
+    return layers.config({})
+
+
+def dumps(config: Config) -> str:
+    """The config as TOML, with every field, so that later defaults change nothing.
+
+    >>> loads(dumps(Config()), origin="config.toml") == Config()
+    True
+    """
+    lines = []
+    for section, values in config.model_dump().items():
+        lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
+    return "\n".join(lines)
+
+
+def _lay_preset(layers: _Layers, preset: str | Path) -> None:
+    if str(preset) in preset_names():
+        file = resources.files("epicortex.config").joinpath("presets", f"{preset}.toml")
+        _lay_text(layers, file.read_text("utf-8"), f"preset {preset}", base=None)
+        return
+    path = Path(preset)
+    if path.suffix != ".toml":
+        raise ConfigError(_no_preset(str(preset)))
+    _lay_text(layers, _read(path), str(preset), base=DEFAULT_PRESET)
+
+
+def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> None:
+    """Lay what a TOML text says over the preset it names, or over `base`."""
+    data = _parsed(text, origin)
+    named = data.pop(_BASE, base)
+    version = data.pop(_FORMAT, FORMAT_VERSION)
+    data.pop(_NOTES, None)
+    if version != FORMAT_VERSION:
+        raise ConfigError(f"{origin}: format is {fields.shown(version)}; this version reads {FORMAT_VERSION}")
+    if named is not None:
+        if named not in preset_names():
+            raise ConfigError(f"{origin}: {_no_preset(named)}")
+        _lay_preset(layers, named)
+    for section, values in data.items():
+        if not isinstance(values, dict):
+            raise ConfigError(f"{origin}: {_unknown(section, values)}")
+    layers.lay(_without_none(data), origin)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"preset {path} cannot be read: {reason}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"preset {path} is larger than {MAX_FILE_BYTES} bytes; it cannot be a config")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(f"preset {path} is not UTF-8 text") from None
+
+
+def _parsed(text: str, origin: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{origin} is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{origin} is nested too deeply to be a config") from None
+
+
+def _without_none(layer: Layer) -> Layer:
+    """TOML has no null: `name = "none"` says it, where a field may be none."""
+    known = fields.settings()
+
+    def value(name: str, given: object) -> object:
+        setting = known.get(name)
+        return None if setting and setting.optional and given == fields.NONE else given
+
+    return {
+        section: {name: value(f"{section}.{name}", given) for name, given in values.items()}
+        for section, values in layer.items()
+    }
+
+
+def _validated(values: Layer) -> Config:
+    # JSON in strict mode takes lists for tuples and whole numbers for floats, but no text for numbers.
+    return Config.model_validate_json(json.dumps(values, default=_plain), strict=True)
+
+
+def _plain(value: object) -> object:
+    """Numbers of numpy and paths count as the plain values they stand for; anything else is for the model."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _unknown(name: str, value: object) -> str:
+    section, _, rest = name.partition(".")
+    if section not in Config.model_fields:
+        guess = fields.nearest(section, Config.model_fields)
+        sections = ", ".join(Config.model_fields)
+        return f"there is no section {fields.shown(section)}; the sections are {sections}{_perhaps(guess)}"
+    if not rest:
+        return f"{section} is {fields.shown(value)}; it must be a section with settings in it"
+    meant = fields.nearest_setting(name)
+    advice = f"; did you mean {meant.name}, {meant.allowed}?" if meant else ""
+    return f"there is no setting {name} (it is set to {fields.shown(value)}){advice}"
+
+
+def _no_preset(name: object) -> str:
+    names = preset_names()
+    guess = fields.nearest(str(name), names)
+    return (
+        f"there is no preset {fields.shown(name)}; it must be one of {', '.join(names)}, "
+        f"or a file that ends in .toml{_perhaps(guess)}"
+    )
+
+
+def _perhaps(guess: str | None) -> str:
+    return f" (did you mean {guess}?)" if guess else ""
+
+
+def _toml(value: object) -> str:
+    if value is None:
+        return f'"{fields.NONE}"'
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)

@@ -1,0 +1,1 @@
+"""Readers, one for each format that data comes in."""

@@ -1,0 +1,236 @@
+"""A folder of pictures as a `DataSet`: a subfolder for each class, perhaps below train/, val/ and test/.
+
+Pictures are decoded by several threads into an unnamed temporary file, so that memory stays flat and nothing
+is left behind, whatever happens.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, TypeVar
+
+import numpy as np
+
+from epicortex.data.assemble import Part, assemble
+from epicortex.data.dataset import MAX_CLASSES, DataSet
+from epicortex.data.options import DataOptions, Progress
+from epicortex.data.readers.pictures import Look, look, read_image
+from epicortex.data.scanning import Listing
+from epicortex.data.wording import listing
+from epicortex.errors import DataError
+
+_BATCH = 64
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def from_folder(
+    listing_: Listing, *, options: DataOptions, spool: Path | None, progress: Progress | None = None
+) -> DataSet:
+    """Decode the listed pictures; `spool` is the folder for the temporary file."""
+    name = listing_.root.resolve().name or "images"
+    notes = list(listing_.notes)
+    with warnings.catch_warnings():
+        # Pillow only warns of what is refused here anyway.
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        workers = options.decode_workers or os.cpu_count() or 1
+        with ThreadPoolExecutor(workers) as pool:
+            reader = _Reader(listing_, options, spool, pool, workers, progress)
+            parts, classes = reader.run()
+    notes += reader.notes
+    return assemble(
+        name, parts, classes=classes, divisor=255.0, options=options, notes=notes, gather=reader.gather
+    )
+
+
+class _Reader:
+    """The two passes over the pictures: headers first, to settle the shape, then the pixels."""
+
+    def __init__(
+        self,
+        listing_: Listing,
+        options: DataOptions,
+        spool: Path | None,
+        pool: ThreadPoolExecutor,
+        workers: int,
+        progress: Progress | None,
+    ) -> None:
+        self.listing = listing_
+        self.options = options
+        self.spool = spool
+        self.pool = pool
+        self.workers = workers
+        self.progress = progress
+        self.notes: list[str] = []
+        self.bad: list[str] = []
+
+    def run(self) -> tuple[dict[str, Part], tuple[str, ...]]:
+        looks = dict(
+            zip(self.listing.paths(), self.over(self.listing.paths(), self.peek, "looking at"), strict=True)
+        )
+        seen = [one for one in looks.values() if one is not None]
+        if not seen:
+            raise DataError(
+                f"none of the {len(looks)} pictures in {self.listing.root} opens: {listing(self.bad, 2)}"
+            )
+        shape = self.settle(seen)
+        files = {
+            part: [(path, label) for path, label in files if looks[path] is not None]
+            for part, files in self.listing.files.items()
+        }
+        classes = tuple(sorted({label for _, label in files["train"]}))
+        if len(classes) > MAX_CLASSES:
+            raise DataError(
+                f"{self.listing.root} has {len(classes)} classes; at most {MAX_CLASSES} are possible"
+            )
+        self.check_classes(files, classes)
+        parts = {part: self.decode(part, files[part], shape, classes) for part in files}
+        self.report_bad(len(looks))
+        return parts, classes
+
+    def settle(self, looks: list[Look]) -> tuple[int, int, int]:
+        """The shape that all pictures get, and what to tell about it."""
+        gray = self.options.channels == "gray" or (
+            self.options.channels == "auto" and all(one.gray for one in looks)
+        )
+        sizes = Counter((one.height, one.width) for one in looks)
+        height, width = self.options.image_size or _fitting(sizes, self.options.max_side)
+        channels = 1 if gray else 3
+        resized = sum(count for size, count in sizes.items() if size != (height, width))
+        if resized:
+            why = "as asked" if self.options.image_size else "data.image_size sets another size"
+            self.notes.append(f"{resized} of {len(looks)} images were resized to {height} × {width} ({why})")
+        converted = sum(one.gray != gray for one in looks)
+        if converted:
+            self.notes.append(
+                f"{converted} of {len(looks)} images were converted to {'gray' if gray else 'RGB'}"
+            )
+        total = len(looks) * channels * height * width
+        if total > self.options.max_bytes:
+            raise DataError(
+                f"{self.listing.root}: {len(looks)} images of {height} × {width} are {total >> 20} MB, but "
+                f"data.max_bytes is {self.options.max_bytes >> 20} MB; set a smaller data.image_size"
+            )
+        return channels, height, width
+
+    def decode(
+        self, part: str, files: list[tuple[Path, str]], shape: tuple[int, int, int], classes: tuple[str, ...]
+    ) -> Part:
+        number = {label: index for index, label in enumerate(classes)}
+        labels: list[int] = []
+        names: list[str] = []
+        with self.scratch() as out:
+            pixels = self.over(
+                [path for path, _ in files], lambda path: self.pixels(path, shape), f"reading {part}"
+            )
+            for (path, label), row in zip(files, pixels, strict=True):
+                if row is None:
+                    continue
+                _write(out, row)
+                labels.append(number[label])
+                names.append(str(path.relative_to(self.listing.root)))
+            return Part(_mapped(out, len(labels), shape), np.array(labels, np.int64), names)
+
+    def gather(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The rows in a temporary file of their own, since memory may not hold them."""
+        with self.scratch() as out:
+            for start in range(0, len(rows), _BATCH):
+                _write(out, np.ascontiguousarray(x[rows[start : start + _BATCH]]))
+            return _mapped(out, len(rows), x.shape[1:])
+
+    def scratch(self) -> IO[bytes]:
+        try:
+            return tempfile.TemporaryFile(dir=self.spool)
+        except OSError as error:
+            raise DataError(f"no temporary file can be made in {self.spool}: {error.strerror}") from None
+
+    def peek(self, path: Path) -> Look | None:
+        return self.attempt(lambda: look(path, self.options.max_pixels))
+
+    def pixels(self, path: Path, shape: tuple[int, int, int]) -> np.ndarray | None:
+        return self.attempt(lambda: read_image(path, shape, self.options.max_pixels))
+
+    def attempt(self, do: Callable[[], T]) -> T | None:
+        try:
+            return do()
+        except DataError as error:
+            if self.options.unreadable == "refuse":
+                raise DataError(f'{error}; data.unreadable = "skip" leaves such pictures out') from None
+            self.bad.append(str(error))
+            return None
+
+    def over(self, paths: Sequence[Path], work: Callable[[Path], T], what: str) -> Iterator[T]:
+        """`work` on every path by all threads; results in order, few of them waiting at a time."""
+        batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
+        done = 0
+        depth = 2 * self.workers
+        for results in _ahead(self.pool, lambda batch: [work(path) for path in batch], batches, depth):
+            yield from results
+            done += len(results)
+            if self.progress:
+                self.progress(what, done, len(paths))
+
+    def check_classes(self, files: dict[str, list[tuple[Path, str]]], classes: tuple[str, ...]) -> None:
+        for part, members in files.items():
+            strange = sorted({label for _, label in members} - set(classes))
+            if strange:
+                raise DataError(
+                    f"{self.listing.root}: {part}/ has the class {listing(strange)}, train/ has not"
+                )
+
+    def report_bad(self, total: int) -> None:
+        if self.bad:
+            self.notes.append(
+                f"{len(self.bad)} of {total} pictures were left out: {listing(sorted(self.bad), most=20)}"
+            )
+
+
+def _fitting(sizes: Counter[tuple[int, int]], max_side: int) -> tuple[int, int]:
+    """The size most pictures have, or the median where none is common, scaled down to `max_side`."""
+    size, count = max(sizes.items(), key=lambda item: (item[1], -item[0][0] * item[0][1], item[0]))
+    if count * 2 < sizes.total():
+        size = _median(sizes, 0), _median(sizes, 1)
+    scale = min(1.0, max_side / max(size))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _median(sizes: Counter[tuple[int, int]], axis: int) -> int:
+    ordered = sorted(Counter(size[axis] for size in sizes.elements()).elements())
+    return ordered[len(ordered) // 2]
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, work: Callable[[T], list[R]], items: Sequence[T], depth: int
+) -> Iterator[list[R]]:
+    """Results in order, with at most `depth` of them waiting to be taken."""
+    waiting: deque[Future[list[R]]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _write(out: IO[bytes], rows: np.ndarray) -> None:
+    try:
+        out.write(rows.data)
+    except OSError as error:
+        raise DataError(f"the prepared pictures cannot be stored: {error.strerror or error}") from None
+
+
+def _mapped(out: IO[bytes], count: int, shape: tuple[int, ...]) -> np.ndarray:
+    out.flush()
+    if count == 0:
+        return np.empty((0, *shape), np.uint8)
+    return np.memmap(out, dtype=np.uint8, mode="r", shape=(count, *shape))

@@ -1,0 +1,95 @@
+"""One mutation: first the direction, then the type by its weight, then the operator's own work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from epicortex.errors import VariationError
+from epicortex.families.family import Mutation
+from epicortex.families.layered.operators import OPERATORS, Mutated, Operator
+from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.layered.rules import Direction, Rules
+
+
+def mutate(
+    phenotype: Phenotype,
+    *,
+    grow: float,
+    relative_fitness: float,
+    operators: Sequence[Operator],
+    rules: Rules,
+    rng: np.random.Generator,
+) -> Mutation:
+    """Mutate a network: it grows with probability `grow`; the other direction is taken if none is possible.
+
+    >>> from epicortex.families.layered.genome import Genome
+    >>> from epicortex.families.layered import OPERATORS, draw_phenotype
+    >>> rng = np.random.default_rng(1)
+    >>> minimal = draw_phenotype(Genome((1, 8, 8), (), 10), rng=rng)
+    >>> done = mutate(minimal, grow=0.0, relative_fitness=0.5, operators=list(OPERATORS.values()),
+    ...               rules=Rules(), rng=rng)
+    >>> done.type, done.direction, str(done.phenotype.genome)
+    ('layer', 'grow', 'conv[1×3 1×3 1×1 1×1 1×1 1×1 1×1 1×1 1×1 1×1] → out 10')
+    """
+    first: Direction = "grow" if rng.random() < grow else "shrink"
+    second: Direction = "shrink" if first == "grow" else "grow"
+    for direction in (first, second):
+        possible = [operator for operator in operators if operator.possible(phenotype.genome, direction)]
+        if possible:
+            operator = choose(possible, phenotype, relative_fitness, rules, rng)
+            try:
+                done = apply(operator, phenotype, direction, rules=rules, rng=rng)
+            except OperatorFailed as failed:
+                return Mutation(None, operator.name, direction, reason=str(failed))
+            return Mutation(done.phenotype, operator.name, direction, done.layer)
+    return Mutation(None, "none", first)
+
+
+class OperatorFailed(VariationError):
+    """An operator of a person's own raised an exception, or gave something that is no network."""
+
+
+def apply(
+    operator: Operator, phenotype: Phenotype, direction: Direction, *, rules: Rules, rng: np.random.Generator
+) -> Mutated:
+    """Have an operator do its work. What goes wrong in one of a person's own is an `OperatorFailed`."""
+    if operator is OPERATORS.get(operator.name):
+        return operator.apply(phenotype, direction, rules=rules, rng=rng)
+    try:
+        done = operator.apply(phenotype, direction, rules=rules, rng=rng)
+        before, after = phenotype.genome, done.phenotype.genome
+        if (after.input_shape, after.classes) != (before.input_shape, before.classes):
+            raise VariationError("it gave a network for other data")
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise OperatorFailed(f"operator {operator.name} failed: {reason}") from error
+    return done
+
+
+def choose(
+    possible: Sequence[Operator],
+    phenotype: Phenotype,
+    relative_fitness: float,
+    rules: Rules,
+    rng: np.random.Generator,
+) -> Operator:
+    """Draw one of the possible operators by weight (eqs 3 to 6).
+
+    The published code resizes a kernel with probability f_r instead, and draws among the others otherwise;
+    at another time it drew all types evenly.
+    """
+    if rules.mutation_choice == "even":
+        return possible[int(rng.integers(len(possible)))]
+    if rules.mutation_choice == "fitness":
+        kernel = [operator for operator in possible if operator.name == "kernel"]
+        others = [operator for operator in possible if operator.name != "kernel"]
+        if kernel and (not others or rng.random() < relative_fitness):
+            return kernel[0]
+        possible = others
+    weights = np.array([operator.weight(phenotype.genome, rules) for operator in possible])
+    if not np.isfinite(weights).all() or weights.min() < 0 or weights.sum() == 0:
+        named = ", ".join(f"{op.name} {weight:g}" for op, weight in zip(possible, weights, strict=True))
+        raise VariationError(f"operators need weights of 0 or more, one above 0, but have {named}")
+    return possible[int(rng.choice(len(possible), p=weights / weights.sum()))]

@@ -1,0 +1,45 @@
+"""The shapes of new kernels and the strides of new layers, small ones first (eq. 1)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epicortex.families.layered.genome import Shape, kernel_limit, stride_limit
+from epicortex.families.layered.rules import Rules
+
+
+def draw_kernels(spatial: Shape, count: int, *, rules: Rules, rng: np.random.Generator) -> tuple[Shape, ...]:
+    """The shapes of `count` new kernels over an input of this size."""
+    limits = tuple(kernel_limit(size) for size in spatial)
+    return _draw(limits, 2, rules.kernel_start == "area", rules.kernel_temperature, count, rng)
+
+
+def draw_stride(spatial: Shape, *, rules: Rules, rng: np.random.Generator) -> Shape:
+    """The stride of a new layer over an input of this size."""
+    limits = tuple(stride_limit(size) for size in spatial)
+    return _draw(limits, 1, rules.kernel_start == "area", rules.stride_temperature, 1, rng)[0]
+
+
+def _draw(
+    limits: Shape, step: int, area: bool, temperature: float, count: int, rng: np.random.Generator
+) -> tuple[Shape, ...]:
+    shapes, cumulative = _table(limits, step, area, temperature)
+    places = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
+    return tuple(tuple(int(size) for size in shapes[place]) for place in places)
+
+
+@lru_cache(maxsize=256)
+def _table(
+    limits: Shape, step: int, area: bool, temperature: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All shapes up to the limits, and the running sum of their weights exp(−w·h / temperature)."""
+    axes = [np.arange(1, limit + 1, step) for limit in limits]
+    shapes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(limits))
+    size = shapes.prod(axis=1) if area else shapes.sum(axis=1)
+    # relative to the smallest, so that a low temperature does not turn every weight into 0
+    weights = np.exp((size.min() - size) / temperature)
+    # over large images most weights are 0: they need not be remembered
+    return shapes[weights > 0], np.cumsum(weights[weights > 0])

@@ -1,0 +1,198 @@
+"""Carries out a plan: begins what is missing, resumes what was broken off, keeps what is finished.
+
+How a run goes is `run`'s affair. How it stands with one is read from its folder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from epicortex.config import MAY_CHANGE_ON_RESUME, Config
+from epicortex.config.fields import settings, shown, value_of
+from epicortex.ecosystem import budget
+from epicortex.errors import ConfigError, DataError, EpiCortexError, RunError, StorageError, UnwritableError
+from epicortex.paper.controls import CONTROLS, configured
+from epicortex.paper.plan import OWN_SETTINGS, Plan, PlannedRun
+from epicortex.run import assembly as preparation
+from epicortex.run.assembly import Extensions
+from epicortex.run.lifecycle import Result, evolve, resume
+from epicortex.run.loop import Watcher
+from epicortex.run.record import RunRecord, read_run
+from epicortex.storage import atomic
+from epicortex.storage.folder import read_config
+
+State: TypeAlias = Literal["new", "begun", "finished", "kept", "damaged"]
+_GENERATIONS: Final = "evolution.generations"
+#: Settings that neither the results of a run nor its length hang on.
+FREE: Final = MAY_CHANGE_ON_RESUME - {
+    _GENERATIONS,
+    *("evolution.minutes", "evolution.target", "evolution.plateau", "training.time_limit", "data.source"),
+}
+
+
+class Observer(Protocol):
+    """Is told how the experiment goes."""
+
+    def begin(self, run: PlannedRun, folder: Path, config: Config) -> Watcher:
+        """A run begins, or goes on; what it gives watches the run."""
+
+    def end(self, run: PlannedRun, result: Result) -> None:
+        """A run has come to its end, or was interrupted."""
+
+    def failed(self, run: PlannedRun, error: EpiCortexError) -> None:
+        """A run cannot go on, or its folder is beyond mending; the others go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What became of a plan."""
+
+    failed: int
+    """Runs that could not go on."""
+    interrupted: bool
+
+
+def carry_out(
+    plan: Plan,
+    out: Path,
+    observer: Observer,
+    stop: threading.Event,
+    *,
+    command: str = "",
+    spared: Collection[PlannedRun] = (),
+) -> Carried:
+    """Run all that is not finished yet and not to be spared, one run after another, until `stop` is set."""
+    with atomic.explained(out, "made"):
+        out.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for run in (run for run in plan.planned() if run not in spared):
+        if stop.is_set():
+            return Carried(failed, True)
+        try:
+            result = _carry_on(plan, run, out, observer, stop, command)
+        except UnwritableError:
+            raise
+        except (RunError, StorageError, DataError) as error:
+            observer.failed(run, error)
+            failed += 1
+            continue
+        if result is not None and result.interrupted:
+            return Carried(failed, True)
+    return Carried(failed, False)
+
+
+def _carry_on(
+    plan: Plan, run: PlannedRun, out: Path, observer: Observer, stop: threading.Event, command: str
+) -> Result | None:
+    """Begin a run or go on with it; None where it is finished already."""
+    folder = out / run.folder
+    config = expected(plan, run, out)
+    if config is None:
+        raise RunError(f"the run it belongs to, {run.original.folder}, is not finished")
+    state = state_of(folder, config)
+    if state == "finished":
+        return None
+    watcher = observer.begin(run, folder, config)
+    result = _run(folder, config, state, watcher, stop, command)
+    observer.end(run, result)
+    return result
+
+
+def expected(plan: Plan, run: PlannedRun, out: Path) -> Config | None:
+    """The settings that a run has to have; None for a control whose original is not finished."""
+    if run.experiment.control is None:
+        return preparation.named(plan.configured(run), run.experiment.data, Extensions())
+    original = expected(plan, run.original, out)
+    folder = out / run.original.folder
+    if original is None or state_of(folder, original) != "finished":
+        return None
+    return configured(CONTROLS[run.experiment.control], read_run(folder), original)
+
+
+def check_control(plan: Plan, run: PlannedRun, out: Path) -> None:
+    """A `ConfigError` where a control has the trainings of its original before that is extended."""
+    folder, original = out / run.folder, out / run.original.folder
+    if not (folder / "config.toml").exists():
+        return
+    budgeted = read_config(folder)[0].evolution.trainings
+    try:
+        record = read_run(original)
+    except StorageError:
+        # Resuming it goes back to a sound state, and then forward to the same trainings.
+        return
+    generations = plan.configured(run.original).evolution.generations
+    spent = budget.spent(record.history, record.config.evolution)
+    if len(record.history) < generations and budgeted is not None and budgeted <= spent:
+        raise ConfigError(
+            f"{folder} has the {budgeted} trainings of {original} when that was shorter; a longer run needs "
+            "a control of its own: choose another --out, or move that folder away"
+        )
+
+
+def state_of(folder: Path, config: Config) -> State:
+    """How it stands with a run; a `ConfigError` where the folder holds another one."""
+    if not (folder / "config.toml").exists():
+        return "new"
+    here, _ = read_config(folder)
+    for name in differences(here, config):
+        if name != _GENERATIONS or here.evolution.generations > config.evolution.generations:
+            was, wanted = (shown(value_of(one, name)) for one in (here, config))
+            raise ConfigError(
+                f"{folder} holds a run whose {name} is {was}, not {wanted}; choose another --out, "
+                "or give the settings it was begun with"
+            )
+    try:
+        record = read_run(folder)
+        record.check()
+        return "finished" if is_finished(record, config) else "begun"
+    except StorageError:
+        # Resuming goes back to a sound state, or says why there is none.
+        return "begun"
+
+
+def is_finished(record: RunRecord, config: Config | None = None) -> bool:
+    """Whether a run has all its generations, or has spent its budget, and its champion was tested."""
+    evolution = (config or record.config).evolution
+    spent = budget.spent(record.history, record.config.evolution)
+    complete = len(record.history) >= evolution.generations
+    if not complete and (evolution.trainings is None or spent < evolution.trainings):
+        return False
+    tested = record.config.training.fitness_on == "test"
+    return tested or record.champion().facts.test_accuracy is not None
+
+
+def differences(one: Config, other: Config) -> Iterator[str]:
+    """The settings in which two runs differ, of those that its results or its length hang on."""
+    return (name for name in settings() if name not in FREE and value_of(one, name) != value_of(other, name))
+
+
+def between_experiments(one: Config, other: Config) -> list[str]:
+    """Those in which two experiments differ, whose runs have seeds, modes and data of their own."""
+    return [name for name in differences(one, other) if name not in OWN_SETTINGS]
+
+
+def portable(config: Config) -> Config:
+    """The config without what is one machine's affair."""
+    plain: dict[str, dict[str, Any]] = {}
+    for name in FREE:
+        section, _, field = name.partition(".")
+        plain.setdefault(section, {})[field] = settings()[name].default
+    return config.with_changes(**plain)
+
+
+def _run(
+    folder: Path, config: Config, state: State, watcher: Watcher, stop: threading.Event, command: str
+) -> Result:
+    if state == "new":
+        return evolve(config.data.source, config, out=folder, watcher=watcher, stop=stop, command=command)
+    here, _ = read_config(folder)
+    changes = {
+        name: value_of(config, name)
+        for name in sorted(MAY_CHANGE_ON_RESUME)
+        if value_of(here, name) != value_of(config, name)
+    }
+    return resume(folder, changes, watcher=watcher, stop=stop)

@@ -1,0 +1,174 @@
+"""Writes the results of an experiment: `table.md`, `table.csv`, `page.html`, the plots as SVG, `runs.jsonl`.
+
+Everything in them is read back from the run folders and from runs that were kept, so writing them again gives
+the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from epicortex.paper import figures, keeping, svg, tables, words
+from epicortex.paper.claims import Claim, check
+from epicortex.paper.controls import CONTROLS
+from epicortex.paper.gathering import Kept, Results, gather
+from epicortex.paper.plan import Experiment, Plan
+from epicortex.paper.published import DATA
+from epicortex.report.figures import Figure
+from epicortex.report.rendering import page
+from epicortex.report.tables import Table
+from epicortex.storage import atomic
+from epicortex.storage.lock import Lock
+
+PLOTS: Final = "figures"
+_TITLE: Final = "Epigenetic evolution of deep convolutional models, run again"
+_ABOUT: Final = {
+    "fitness": "fitness over the generations",
+    "parameters": "mean number of parameters",
+    "refused": "share of mutations refused",
+    "controls": "evolution and its controls at equal cost",
+}
+
+
+def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
+    """Read all runs below `out` and those kept there, and write what they and others come to beside them.
+
+    Another process that writes the same results is waited for, so that neither loses what the other keeps.
+    """
+    atomic.make_folder(out)
+    atomic.make_folder(out / PLOTS)
+    with Lock(out / PLOTS, wait=True):  # not in `out`: were that a run's folder, the run would be waited for
+        return _write(plan, out, also)
+
+
+def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
+    own = keeping.read_own(out)
+    results = gather(plan, out, [*own, *also])
+    drawn, found = figures.draw(results), check(results)
+    keeping.write(out, results, own)
+    for name, figure in drawn.items():
+        _replace(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
+    _replace(out / "table.csv", tables.as_csv(results))
+    _replace(out / "table.md", "\n".join(_markdown(results, drawn, found)))
+    _replace(out / "page.html", page("reproduction.html", _content(results, drawn, found), drawn))
+    return results
+
+
+def caption(name: str) -> str:
+    """What a plot shows, by its name.
+
+    >>> caption("fitness-fashion-mnist-speciation-off"), caption("parameters-mnist")
+    ('Fashion-MNIST, no speciation: fitness over the generations', 'MNIST: mean number of parameters')
+    """
+    kind, _, rest = name.partition("-")
+    for mode, title in (("-speciation-on", ", speciation"), ("-speciation-off", ", no speciation")):
+        if rest.endswith(mode):
+            data = rest.removesuffix(mode)
+            return f"{DATA.get(data, data)}{title}: {_ABOUT[kind]}"
+    return f"{DATA.get(rest, rest)}: {_ABOUT[kind]}"
+
+
+def _replace(path: Path, text: str) -> None:
+    atomic.replace_file(path, [text.encode("utf-8", "replace")])
+
+
+def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> Iterator[str]:
+    yield f"# {_TITLE}\n"
+    for sentence in words.standing(results):
+        yield f"{sentence}\n"
+    yield "## The paper's table and ours\n"
+    yield from _table(tables.beside(results))
+    yield f"{words.DEVIATIONS}\n"
+    yield "These commands give the rows again, with the same digits on the same kind of processor:\n"
+    yield "```text"
+    yield from (tables.repeating(results, one) for one in results.experiments)
+    yield "```\n"
+    yield from _pictures("The paper's figure", "fitness", drawn)
+    yield f"{words.BANDS}\n"
+    yield from _pictures("Parameters", "parameters", drawn)
+    yield from _pictures("Refused mutations", "refused", drawn)
+    yield "## The paper's claims\n"
+    yield from _table(tables.claims(found))
+    for place, claim in ((place, one) for place, one in enumerate(found, 1) if one.verdict != "open"):
+        yield f"### {place}. {claim.title}: {claim.verdict}\n"
+        yield from _table(tables.cases(claim))
+        yield from (f"{sentence}\n" for sentence in claim.cautions)
+    yield "## Controls\n"
+    yield f"{words.BUDGET}\n"
+    for control in CONTROLS.values():
+        yield f"- **{control.title}** (`--controls {control.name}`): {control.about}"
+    yield ""
+    compared = tables.controls(results)
+    if compared:
+        yield from (line for table in compared for line in _table(table))
+        yield f"{words.TESTS}\n"
+        yield from (f"{sentence}\n" for sentence in tables.control_cautions(results))
+        yield from _pictures("Fitness over trainings", "controls", drawn)
+    else:
+        yield "No control has been run.\n"
+    yield "## Every run\n"
+    yield from _table(tables.costs(results))
+    yield from _table(tables.every_run(results.runs))
+    if results.due:
+        yield "Not begun: " + ", ".join(f"`{run.folder}`" for run in results.due) + ".\n"
+    yield "Each alone, by the command that gives it again:\n"
+    yield "```text"
+    yield from (one.command for one in results.runs if one.command)
+    yield "```"
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"{table.caption}:\n" if not table.caption.endswith(".") else f"{table.caption}\n"
+    yield f"{tables.markdown(table)}\n"
+
+
+def _pictures(title: str, kind: str, drawn: dict[str, Figure]) -> Iterator[str]:
+    names = [name for name in drawn if name.startswith(f"{kind}-")]
+    if names:
+        yield f"## {title}\n"
+        yield from (f"![{caption(name)}]({PLOTS}/{name}.svg)\n" for name in names)
+
+
+def _content(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> dict[str, Any]:
+    plain = [one for one in results.experiments if one.control is None and results.of(one)]
+    return {
+        "title": f"{_TITLE}: EpiCortex",
+        "heading": _TITLE,
+        "contents": [
+            ("summary", "How it stands"),
+            ("table", "Paper and ours"),
+            ("curves", "The paper's figure"),
+            ("sizes", "Parameters"),
+            ("refusals", "Refused mutations"),
+            ("claims", "Claims"),
+            ("controls", "Controls"),
+            ("runs", "Every run"),
+        ],
+        "tags": ["complete" if results.complete else "incomplete", tables.size_words(results.plan.config)],
+        "paragraphs": list(words.standing(results)),
+        "deviations": words.DEVIATIONS,
+        "bands": words.BANDS,
+        "budget": words.BUDGET,
+        "beside": tables.beside(results),
+        "row_commands": [tables.repeating(results, one) for one in results.experiments],
+        "curves": [_curves(results, one) for one in plain],
+        "plots": {
+            kind: [(name, caption(name)) for name in drawn if name.startswith(f"{kind}-")] for kind in _ABOUT
+        },
+        "claims": [(claim, tables.cases(claim)) for claim in found],
+        "verdicts": tables.claims(found),
+        "controls": list(CONTROLS.values()),
+        "compared": tables.controls(results),
+        "cautions": [words.TESTS, *tables.control_cautions(results)],
+        "costs": tables.costs(results),
+        "every_run": tables.every_run(results.runs),
+        "due": [str(run.folder) for run in results.due],
+        "run_commands": [one.command for one in results.runs if one.command],
+    }
+
+
+def _curves(results: Results, experiment: Experiment) -> dict[str, Any]:
+    name = f"fitness-{figures.slug(experiment)}"
+    return {"name": name, "title": experiment.title, "table": tables.curves(results.of(experiment))}

@@ -1,0 +1,213 @@
+"""The generations of a run, one after another: ask, train, tell, record.
+
+Outcomes are journaled as they come and replayed after a crash. What is decided in `evolution` is not decided
+here; this only says in which order things happen, and when to stop.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from epicortex.champion.file import Champion
+from epicortex.data import DataSet
+from epicortex.ecosystem import budget
+from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.state import EcosystemState, Tally
+from epicortex.engines import Engine
+from epicortex.errors import RunError
+from epicortex.evolution import Evolution, stop_reason
+from epicortex.run.assembly import describe_champion
+from epicortex.run.recorder import Recorder
+from epicortex.run.schedule import Schedule
+from epicortex.storage import checkpoint, journal
+from epicortex.storage.journal import Journal
+from epicortex.storage.lines import history_line
+
+INTERRUPTED: Final = "interrupted"
+"""The stop reason of a run that was asked to stop; it can be resumed."""
+_LOOK_AROUND: Final = 0.1
+
+
+class Watcher:
+    """Is told how a run goes; this one says nothing but warnings. Override what is of interest."""
+
+    def reading(self, what: str, done: int, total: int) -> None:
+        """Data is being read; `total` is 0 where it is not known."""
+
+    def begin(self, state: EcosystemState, history: Sequence[Mapping[str, Any]]) -> None:
+        """The run begins, or goes on after the generations in `history`."""
+
+    def progress(self, done: int, total: int, failed: str | None = None) -> None:
+        """A network of this generation is back; `failed` says why it failed."""
+
+    def generation(self, tally: Tally, seconds: float) -> None:
+        """A generation is complete."""
+
+    def note(self, text: str) -> None:
+        """Something that a person should know."""
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Who is told, and who may stop the run."""
+
+    watcher: Watcher
+    stop: threading.Event
+    on_generation: Callable[[dict[str, Any]], None] | None = None
+    on_champion: Callable[[Champion], None] | None = None
+
+
+@dataclass(slots=True)
+class Loop:
+    """The generations of one process."""
+
+    evolution: Evolution
+    data: DataSet
+    engine: Engine
+    recorder: Recorder | None
+    """Where the run is written; None for a run in memory."""
+    hooks: Hooks
+    history: list[dict[str, Any]]
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def run(self, state: EcosystemState) -> tuple[EcosystemState, str]:
+        """Generation after generation until there is a reason to stop."""
+        digest = checkpoint.take(state).digest if self.recorder else ""
+        while (reason := why_stop(state, self.evolution, self.history)) is None:
+            if self.hooks.stop.is_set():
+                return state, INTERRUPTED
+            began = time.monotonic()
+            jobs = budget.limited(self.evolution.ask(state), self.history, self.evolution.config.evolution)
+            asked = time.monotonic()
+            outcomes = self._train(state.generation + 1, jobs, digest)
+            if outcomes is None:
+                return state, INTERRUPTED
+            train_seconds = time.monotonic() - asked
+            state, digest = self._evolve(state, jobs, outcomes, began, train_seconds)
+        return state, reason
+
+    def _train(self, generation: int, jobs: Sequence[Job], digest: str) -> list[Outcome] | None:
+        """The outcomes of all jobs, replayed from the journal where it has them; None if asked to stop."""
+        if self.recorder is None:
+            return self._collect(jobs, {}, None)
+        with closing(self.recorder.journal(generation, digest)) as kept:
+            for problem in kept.problems:
+                self.hooks.watcher.note(problem)
+            outcomes = self._collect(jobs, _fitting(kept.outcomes, jobs), kept)
+            kept.sync()
+            return outcomes
+
+    def _collect(
+        self, jobs: Sequence[Job], outcomes: dict[int, Outcome], kept: Journal | None
+    ) -> list[Outcome] | None:
+        waiting = self.schedule.longest_first(job for job in jobs if job.network not in outcomes)[::-1]
+        finished: queue.SimpleQueue[Future[Outcome]] = queue.SimpleQueue()
+        hand_over = _journaled(kept, finished)
+        running = 0
+        while waiting or running:
+            # Not all at once: a worker never waits, and a run that is asked to stop has little to call off.
+            most = 2 * self.engine.workers + 1
+            while waiting and running < most and not self.hooks.stop.is_set():
+                self.engine.submit(waiting.pop()).add_done_callback(hand_over)
+                running += 1
+            if kept:
+                kept.sync_now_and_then()
+            try:
+                outcome = finished.get(timeout=_LOOK_AROUND).result()
+            except queue.Empty:
+                if self.recorder:
+                    self.recorder.check()
+                if self.hooks.stop.is_set():
+                    return None
+                continue
+            running -= 1
+            outcomes[outcome.network] = outcome
+            self.hooks.watcher.progress(len(outcomes), len(jobs), outcome.failed)
+        return list(outcomes.values())
+
+    def _evolve(
+        self,
+        state: EcosystemState,
+        jobs: Sequence[Job],
+        outcomes: list[Outcome],
+        began: float,
+        train_seconds: float,
+    ) -> tuple[EcosystemState, str]:
+        """The part of a generation after training; gives the next state and its digest."""
+        try:
+            step = self.evolution.tell(state, outcomes)
+        except RunError as error:
+            self._forget(state.generation + 1)
+            raise RunError(f"{error}; resuming tries this generation again") from None
+        self.schedule.learn(jobs, outcomes)
+        after, tally = step.state, step.state.tally
+        assert tally is not None
+        new = after.champion_generation == after.generation
+        best = describe_champion(after, self.evolution.config, self.data) if new else None
+        snapshot = checkpoint.take(after) if self.recorder else None
+        seconds = time.monotonic() - began
+        line = history_line(
+            tally, train_seconds=train_seconds, evolve_seconds=seconds - train_seconds, seconds=seconds
+        )
+        self.history.append(line)
+        if self.recorder and snapshot:
+            self.recorder.generation(step.evaluated, snapshot, line, best)
+        self.hooks.watcher.generation(tally, seconds)
+        if self.hooks.on_generation:
+            self.hooks.on_generation(dict(line))
+        if self.hooks.on_champion and best:
+            self.hooks.on_champion(best)
+        return after, snapshot.digest if snapshot else ""
+
+    def _forget(self, generation: int) -> None:
+        """Remove the journal of a generation in which all failed: kept, it would be replayed for ever."""
+        if self.recorder:
+            self.recorder.wait()
+            journal.remove(self.recorder.folder.path, up_to=generation)
+
+
+def why_stop(state: EcosystemState, evolution: Evolution, history: Sequence[Mapping[str, Any]]) -> str | None:
+    """The reason to end the run here; time and trainings are those of all generations, in any process."""
+    settings = evolution.config.evolution
+    minutes = sum(line["seconds"] for line in history) / 60
+    return stop_reason(state, settings, minutes, budget.spent(history, settings))
+
+
+def _journaled(
+    kept: Journal | None, finished: queue.SimpleQueue[Future[Outcome]]
+) -> Callable[[Future[Outcome]], None]:
+    """What the engine's threads call with a finished job, before they begin the next one.
+
+    The outcome is in the journal by then: whatever ends this process, no more is lost than was under way.
+    """
+
+    def hand_over(future: Future[Outcome]) -> None:
+        try:
+            if kept and not future.cancelled() and future.exception() is None:
+                kept.append(future.result())
+        except Exception as error:
+            # futures swallow what a callback raises; the main thread has to hear of a full disk
+            future = Future()
+            future.set_exception(error)
+        finished.put(future)
+
+    return hand_over
+
+
+def _fitting(outcomes: Mapping[int, Outcome], jobs: Sequence[Job]) -> dict[int, Outcome]:
+    """The journaled outcomes that answer these jobs."""
+    genomes = {job.network: job.phenotype.genome for job in jobs}
+
+    def fits(outcome: Outcome) -> bool:
+        return outcome.phenotype is None or outcome.phenotype.genome == genomes[outcome.network]
+
+    return {id: outcome for id, outcome in outcomes.items() if id in genomes and fits(outcome)}

@@ -1,0 +1,69 @@
+"""Runs as others read them: `show`, `report`, `compare`, `export`. Nothing is locked, written or executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from epicortex.champion import file as champions
+from epicortex.champion.file import Champion
+from epicortex.config import Config
+from epicortex.errors import StorageError
+from epicortex.storage import atomic, checkpoint, lines
+from epicortex.storage.atomic import LogMark
+from epicortex.storage.folder import RunInfo, read_config
+from epicortex.storage.lines import NetworkLine
+
+_HISTORY: Final = "history.jsonl"
+_NETWORKS: Final = "networks.jsonl"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRecord:
+    """A run, finished or still going on, as its files tell."""
+
+    path: Path
+    config: Config
+    info: RunInfo
+    history: list[dict[str, Any]]
+    """The complete generations, in order: the lines of history.jsonl."""
+    marks: Mapping[str, LogMark] = field(default_factory=dict, repr=False)
+    """How far the newest checkpoint vouches for the logs."""
+
+    def networks(self) -> Iterator[NetworkLine]:
+        """Every network of every generation, line by line, without holding them all in memory."""
+        return lines.read_networks(self.path / _NETWORKS, self.marks.get(_NETWORKS))
+
+    def champion(self) -> Champion:
+        """The run's champion; a `StorageError` before the first generation is complete."""
+        return champions.read(self.path)
+
+    def check(self) -> None:
+        """The logs are what the newest checkpoint says, no more and no less, and the champion can be read.
+
+        Else a `StorageError`. A run whose checkpoints have been removed is taken as it is.
+        """
+        checkpoints = self.path / "checkpoints"
+        if not self.marks and checkpoints.is_dir() and checkpoint.generations(checkpoints):
+            raise StorageError(f"the newest checkpoint of {self.path} cannot be read")
+        for name, mark in self.marks.items():
+            if not atomic.matches(self.path / name, mark, exactly=True):
+                raise lines.damaged(self.path / name)
+        if self.history:
+            self.champion()
+
+
+def read_run(path: Path | str) -> RunRecord:
+    """Read a run folder; anything in it that is damaged or not ours is a `StorageError` of one line."""
+    path = Path(path)
+    config, info = read_config(path)
+    marks = checkpoint.read_marks(path, run=info.id)
+    history = lines.read_history(path / _HISTORY, marks.get(_HISTORY))
+    return RunRecord(path, config, info, history, marks)
+
+
+def load_champion(path: Path | str) -> Champion:
+    """The champion of a run folder, or of a model file by itself."""
+    return champions.read(Path(path))

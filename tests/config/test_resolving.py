@@ -1,0 +1,284 @@
+"""Presets, files and changes resolve into one frozen config; what is wrong is said in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from epicortex.config import Config, EvolutionConfig, TrainingConfig, fields
+from epicortex.config import resolving as settings
+from epicortex.errors import ConfigError
+
+
+def refusal(changes: dict[str, Any], preset: str | Path = "default") -> str:
+    with pytest.raises(ConfigError) as caught:
+        settings.resolve(preset, changes)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert len(line) < 400
+    return line
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_paper_preset_is_what_the_models_say() -> None:
+    assert settings.resolve("paper") == Config()
+
+
+def test_the_default_preset_differs_from_the_paper_where_the_rules_say_so() -> None:
+    paper, default = settings.resolve("paper"), settings.resolve()
+    assert default.training.min_steps == 50
+    assert default.training.fitness_on == "validation"
+    assert default.evolution.kernel_temperature > 1
+    assert default.evolution.layer_choice == "type"
+    assert paper.training.min_steps == 0
+    assert paper.training.fitness_on == "test"
+    assert paper.evolution.kernel_temperature == 1
+    assert paper.evolution.layer_choice == "parameters"
+
+
+def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_code() -> None:
+    paper, published = (settings.resolve(name).model_dump() for name in ("paper", "published"))
+    own = published["evolution"].items()
+    changed = {name: value for name, value in own if value != paper["evolution"][name]}
+    assert changed == {
+        "newborns": "scored",
+        "mutation_choice": "fitness",
+        "parent_shares": "fixed",
+        "kernel_start": "perimeter",
+        "kernel_weight": "nodes",
+        "spared": "ecosystem",
+    }
+    assert {**published, "evolution": paper["evolution"]} == paper
+
+
+def test_a_config_cannot_be_written_to() -> None:
+    with pytest.raises(ValidationError):
+        Config().evolution.seed = 2  # type: ignore[misc]
+
+
+def test_every_setting_has_help_and_a_range_in_words() -> None:
+    for setting in fields.settings().values():
+        assert setting.description.endswith((".", "−1.")), setting.name
+        assert setting.allowed, setting.name
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"evolution.generations": 0}, ["evolution.generations is 0;", "a whole number from 1 to 1000000"]),
+        ({"evolution.generations": "abc"}, ['is "abc";', "whole number"]),
+        ({"evolution.generations": "12"}, ['is "12";', "whole number"]),
+        ({"evolution.generations": True}, ["is true;", "whole number"]),
+        ({"evolution.generations": 2.5}, ["is 2.5;", "whole number"]),
+        ({"evolution.minutes": float("nan")}, ["is NaN;", "a number above 0, or none"]),
+        ({"evolution.minutes": float("inf")}, ["is Infinity;", "above 0"]),
+        ({"evolution.target": 97}, ["evolution.target is 97;", "above 0 and at most 1"]),
+        ({"evolution.seed": -1}, ["evolution.seed is -1;", "at least 0"]),
+        ({"evolution.speciation": None}, ["is none;", "true or false"]),
+        ({"training.fitness_on": "validaton"}, ["one of test, validation", "did you mean validation?"]),
+        ({"training.device": "gpu"}, ['is "gpu";', "cpu, mps, cuda or cuda:N"]),
+        ({"data.image_size": [0, 28]}, ["is [0, 28];", "2 whole numbers from 1 to 4096"]),
+        ({"training.optimiser_arguments": {"lr": None}}, ["lr", "pairs of name and value"]),
+        ({"evolution.operators": ["layer", 3]}, ['is ["layer", 3];', "names"]),
+        ({"evolution.initial_species": 17}, ["initial_species is 17;", "at most 16", "max_species (16)"]),
+        ({"evolution.initial_networks": 4}, ["initial_species is 8;", "at most initial_networks", "4"]),
+        ({"training.portion": object()}, ["training.portion is", "above 0 and at most 1"]),
+        ({"data.source": "\udcff"}, ["not valid Unicode"]),
+        ({"data.channels": "x\n" * 99}, ["data.channels is", "one of auto, gray, rgb"]),
+    ],
+)
+def test_an_impossible_value_is_refused_with_field_value_and_range(
+    changes: dict[str, Any], parts: list[str]
+) -> None:
+    line = refusal(changes)
+    for part in parts:
+        assert part in line
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("evolution.max_networkz", "evolution.max_networks, a whole number from 2 to 1000000"),
+        ("evolution.max-networks", "evolution.max_networks"),
+        ("evolution.batch_size", "training.batch_size"),
+        ("training.optimizer", "training.optimiser"),
+        ("evolutoin.seed", "(did you mean evolution?)"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_right_one(name: str, meant: str) -> None:
+    line = refusal({name: 3})
+    assert meant in line
+    assert name.partition(".")[0] in line
+
+
+def test_the_option_a_person_used_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"^evolution\.target \(--target\) is 97; it must be"):
+        settings.resolve("default", {"evolution.target": 97}, called={"evolution.target": "--target"})
+
+
+def test_a_larger_start_than_the_limit_is_culled_not_refused() -> None:
+    config = settings.resolve("default", {"evolution.max_networks": 32})
+    assert (config.evolution.initial_networks, config.evolution.max_networks) == (64, 32)
+
+
+def test_a_file_may_hold_some_settings_only_and_name_its_base(tmp_path: Path) -> None:
+    text = "[evolution]\ngenerations = 7\n"
+    over_default = settings.resolve(write(tmp_path, text))
+    assert over_default == settings.resolve("default", {"evolution.generations": 7})
+    over_paper = settings.resolve(write(tmp_path, 'preset = "paper"\n' + text))
+    assert over_paper == settings.resolve("paper", {"evolution.generations": 7})
+
+
+def test_changes_win_over_the_file_and_the_file_over_its_base(tmp_path: Path) -> None:
+    path = write(tmp_path, "[training]\nmin_steps = 5\nportion = 0.5\n")
+    config = settings.resolve(path, {"training.portion": 0.25})
+    assert (config.training.min_steps, config.training.portion) == (5, 0.25)
+
+
+def test_none_in_a_file_takes_a_value_back(tmp_path: Path) -> None:
+    path = write(tmp_path, '[evolution]\nminutes = "none"\n[training]\nclass_weights = "none"\n')
+    config = settings.resolve(path)
+    assert config.evolution.minutes is None
+    assert config.training.class_weights == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[evolution]\ngenerations = 0", "evolution.generations is 0; it must be a whole number"),
+        ("[evolution]\ngenerations = 1979-05-27", 'is "1979-05-27"'),
+        ("[evolution]\nmax-networks = 3", "did you mean evolution.max_networks"),
+        ("[evolution.deep]\nx = 1", "there is no setting evolution.deep"),
+        ("[[evolution]]\nseed = 1", "must be a section"),
+        ("evolution = 3", "must be a section"),
+        ('plugin = "evil.py"', 'there is no section "plugin"'),
+        ("[plugins]\nx = 1", 'there is no section "plugins"'),
+        ('preset = "papr"', "did you mean paper?"),
+        ("preset = 3", "there is no preset 3"),
+        ('preset = "other.toml"', "there is no preset"),
+        ("format = 99", "format is 99; this version reads 1"),
+        ("x = ", "is not TOML"),
+        ("x = " + "[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line_that_names_it(tmp_path: Path, text: str, part: str) -> None:
+    path = write(tmp_path, text)
+    line = refusal({}, path)
+    assert line.startswith(str(path))
+    assert part in line
+
+
+def test_a_file_that_cannot_be_a_config_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    assert "No such file" in refusal({}, path)
+    path.write_bytes(b"\xff\xfe")
+    assert "not UTF-8" in refusal({}, path)
+    path.write_bytes(b"#" * (settings.MAX_FILE_BYTES + 1))
+    assert "larger than" in refusal({}, path)
+    path.unlink()
+    path.mkdir()
+    assert "cannot be read" in refusal({}, path)
+    assert "null" in refusal({}, "a\0b.toml")
+
+
+@pytest.mark.parametrize("name", ["papr", "nope", "", "/", ".toml", "paper.yaml"])
+def test_an_unknown_preset_is_refused_with_those_there_are(name: str) -> None:
+    assert "one of default, paper, published, or a file that ends in .toml" in refusal({}, name)
+
+
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    minutes=st.none() | st.floats(1e-300, 1e300),
+    source=st.none() | st.text(st.characters(codec="utf-8")).filter(lambda text: text != "none"),
+    arguments=st.dictionaries(
+        st.text(st.characters(codec="utf-8"), max_size=5),
+        st.booleans()
+        | st.integers(-(2**53), 2**53)
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(st.characters(codec="utf-8"), max_size=5),
+        max_size=3,
+    ),
+)
+def test_a_config_written_and_read_is_the_same(
+    seed: int, minutes: float | None, source: str | None, arguments: dict[str, Any]
+) -> None:
+    config = settings.resolve(
+        "default",
+        {
+            "evolution.seed": seed,
+            "evolution.minutes": minutes,
+            "data.source": source,
+            "training.optimiser_arguments": arguments,
+        },
+    )
+    assert settings.loads(settings.dumps(config), origin="config.toml") == config
+
+
+def test_a_written_config_holds_every_field_so_later_defaults_change_nothing() -> None:
+    text = settings.dumps(Config())
+    for setting in fields.settings().values():
+        assert f"\n{setting.field} = " in text
+
+
+def test_a_written_config_is_also_a_preset(tmp_path: Path) -> None:
+    config = settings.resolve("paper", {"evolution.seed": 5})
+    notes = 'format = 1\n[run]\nversion = "1.2.3"\n'
+    assert settings.resolve(write(tmp_path, notes + settings.dumps(config))) == config
+
+
+def test_with_changes_checks_anew() -> None:
+    config = settings.resolve().with_changes(evolution={"generations": 5, "max_species": np.int64(9)})
+    assert (config.evolution.generations, config.evolution.max_species) == (5, 9)
+    assert config.training.min_steps == 50
+    with pytest.raises(ConfigError, match=r"evolution\.generations is -1"):
+        config.with_changes(evolution={"generations": -1})
+    with pytest.raises(ConfigError, match="did you mean evolution"):
+        config.with_changes(evolutions={"generations": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("evolution.generations", "12", 12),
+        ("evolution.target", "0.97", 0.97),
+        ("evolution.target", "97%", 0.97),
+        ("evolution.target", "99.5%", 0.995),
+        ("evolution.target", "none", None),
+        ("evolution.speciation", "off", False),
+        ("evolution.speciation", "True", True),
+        ("evolution.speciation", "perhaps", "perhaps"),
+        ("evolution.generations", "1e3", "1e3"),
+        ("evolution.operators", "layer, kernel", ["layer", "kernel"]),
+        ("data.image_size", "28x28", [28, 28]),
+        ("data.image_size", "28×30", [28, 30]),
+        ("data.image_size", "28,a", [28, "a"]),
+        ("data.label_column", "label", "label"),
+        ("training.class_weights", "none", "none"),
+        ("training.optimiser_arguments", "lr=0.1,momentum=0.9", {"lr": 0.1, "momentum": 0.9}),
+        ("training.optimiser_arguments", "nesterov=true, mode=fast", {"nesterov": True, "mode": "fast"}),
+        ("training.optimiser_arguments", "0.1", "0.1"),
+        ("training.optimiser_arguments", "", {}),
+    ],
+)
+def test_text_from_the_command_line_becomes_the_value_it_means(name: str, text: str, value: object) -> None:
+    assert fields.from_text(fields.settings()[name], text) == value
+
+
+def test_the_optimiser_has_its_own_defaults_unless_told() -> None:
+    assert settings.resolve("paper", {"training.optimiser": "Adam"}).training.optimiser_arguments == {}
+
+
+def test_sections_can_be_made_by_themselves() -> None:
+    assert EvolutionConfig(max_networks=10, initial_species=4).species_limit == 5
+    assert TrainingConfig().optimiser == "Adadelta"
