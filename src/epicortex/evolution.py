@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from epicortex.config import Config, EvolutionConfig
 from epicortex.ecosystem import census
-from epicortex.ecosystem import outcomes as evaluation
-from epicortex.ecosystem.calibration import calibrate, mean_fitness
-from epicortex.ecosystem.culling import Culled, cull
+from epicortex.ecosystem.calibration import mean_fitness
 from epicortex.ecosystem.jobs import Job, Outcome
-from epicortex.ecosystem.selection import Reproduced, reproduce
-from epicortex.ecosystem.start import start
+from epicortex.ecosystem.outcomes import record
 from epicortex.ecosystem.state import EcosystemState, Individual, Tally
+from epicortex.ecosystem.strategies import Culled, Selected, Strategies
 from epicortex.errors import RunError
 from epicortex.families.family import Family
 from epicortex.randomness import generator
@@ -43,15 +41,23 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evolution:
-    """The rules of a run, for one kind of network. An ancestor, if given, becomes network 1 as it is."""
+    """The rules of a run, for one kind of network. An ancestor, if given, becomes network 1 as it is.
+
+    The strategies are those that the config names, unless others are handed over.
+    """
 
     config: Config
-    family: Family
+    family: Family[Any]
     ancestor: Any | None = None
+    strategies: Strategies = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.strategies is None:
+            object.__setattr__(self, "strategies", Strategies.from_config(self.config))
 
     def start(self) -> EcosystemState:
         """The founders: generation 0, nothing evaluated yet."""
-        return start(self.config.evolution, self.family, ancestor=self.ancestor)
+        return self.strategies.speciation.start(self.family, ancestor=self.ancestor)
 
     def ask(self, state: EcosystemState) -> tuple[Job, ...]:
         """What the next generation needs: a job for every network, in the order of their ids.
@@ -62,11 +68,7 @@ class Evolution:
         """
         if state.generation > 0 and state.tally is None:
             raise RunError("this is the evaluated half of a step, before evolution; go on with its `state`")
-        settings = self.config.evolution
-        generation = state.generation + 1
-        return tuple(
-            evaluation.job(network, generation=generation, settings=settings) for network in state.networks
-        )
+        return self.strategies.budget.jobs(state, generation=state.generation + 1)
 
     def tell(self, state: EcosystemState, outcomes: Iterable[Outcome]) -> Step:
         """The rest of the generation, from the outcomes of all jobs, which may come in any order.
@@ -74,28 +76,22 @@ class Evolution:
         Outcomes that are missing, unknown, doubled or of another generation raise `RunError`, as does a
         generation in which all networks failed. The state that goes in is never changed.
         """
-        settings, family = self.config.evolution, self.family
+        family, rules = self.family, self.strategies
         generation = state.generation + 1
 
         # 4. Calibration: fitness relative to the species, complexity relative to the ecosystem.
-        recorded = evaluation.record(state, self.ask(state), outcomes, family=family)
-        calibrated = calibrate(recorded, family=family, settings=settings)
-        evaluated = _with_champion(calibrated, family)
+        recorded = record(state, self.ask(state), outcomes, family=family)
+        evaluated = _with_champion(rules.selection.calibrate(recorded, family=family), family)
 
         # 5. Evolution: all age; networks mate or mutate; those whose key changes move or found a species.
-        reproduced = reproduce(
-            _without_events(evaluated), generation=generation, family=family, settings=settings
-        )
+        before = _without_events(evaluated)
+        register = rules.speciation.register(before, generation=generation)
+        selected = rules.selection.select(before, generation=generation, family=family, register=register)
 
         # 6. Culling: the failed go, then the ecosystem shrinks to its limit.
-        culled = cull(
-            reproduced.state,
-            generation=generation,
-            family=family,
-            settings=settings,
-            rng=generator(settings.seed, "culling", generation=generation),
-        )
-        tally = _tally(evaluated, reproduced, culled, family)
+        rng = generator(self.config.evolution.seed, "culling", generation=generation)
+        culled = rules.culling.cull(selected.state, generation=generation, family=family, rng=rng)
+        tally = _tally(evaluated, selected, culled, family)
         return Step(evaluated, replace(culled.state, tally=tally))
 
 
@@ -120,7 +116,7 @@ def stop_reason(
     return None
 
 
-def _with_champion(state: EcosystemState, family: Family) -> EcosystemState:
+def _with_champion(state: EcosystemState, family: Family[Any]) -> EcosystemState:
     """Keep this generation's champion by value if none was fitter; of equals the later has learned longer."""
     best = census.champion(state.networks, family)
     if best is None:
@@ -138,7 +134,7 @@ def _without_events(state: EcosystemState) -> EcosystemState:
     return replace(state, networks=tuple(networks))
 
 
-def _tally(evaluated: EcosystemState, reproduced: Reproduced, culled: Culled, family: Family) -> Tally:
+def _tally(evaluated: EcosystemState, selected: Selected, culled: Culled, family: Family[Any]) -> Tally:
     fit = census.evaluated(evaluated.networks)
     best = census.champion(fit, family)
     sizes = [family.parameters(network.phenotype) for network in fit]
@@ -149,18 +145,18 @@ def _tally(evaluated: EcosystemState, reproduced: Reproduced, culled: Culled, fa
         highest_fitness=best.fitness if best else None,
         average_fitness=mean_fitness(fit) if fit else None,
         offspring_fitness=_offspring_fitness(fit),
-        offspring=reproduced.offspring,
-        mutations=reproduced.mutations,
-        mutations_refused=reproduced.refused,
-        mutations_failed=reproduced.failed,
-        species_founded=reproduced.founded,
-        species_extinct=reproduced.extinct + culled.extinct,
+        offspring=selected.offspring,
+        mutations=selected.mutations,
+        mutations_refused=selected.refused,
+        mutations_failed=selected.failed,
+        species_founded=selected.founded,
+        species_extinct=selected.extinct + culled.extinct,
         culled=culled.culled,
         failed=len(evaluated.networks) - len(fit),
         champion=best.id if best else None,
         champion_parameters=family.parameters(best.phenotype) if best else None,
         mean_parameters=sum(sizes) / len(sizes) if sizes else None,
-        warnings=(*reproduced.warnings, *culled.warnings),
+        warnings=(*selected.warnings, *culled.warnings),
     )
 
 

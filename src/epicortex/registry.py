@@ -1,7 +1,7 @@
-"""Parts of a person's own, in one Python file that is named on the command line.
+"""Names and parts: what a setting's name stands for, wherever the part comes from.
 
-Such a file defines any of `operators` (a list), `fitness` and `optimisers` (name -> function). Only a person
-who types its path makes it run; no file that EpiCortex reads can name one.
+A part is ours, of an installed package (an entry point), handed over in Python, or defined by a plug-in file
+that a person names on the command line. A run's files only name parts: no file can make a name known.
 """
 
 from __future__ import annotations
@@ -9,18 +9,130 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Final, Literal
 
-from epicortex.errors import ConfigError
+from epicortex.errors import ConfigError, EpiCortexError
 
-if TYPE_CHECKING:
-    from epicortex.families.layered import Operator
+Functions = Literal["fitness", "optimisers"]
+Parts = Mapping[str, Mapping[str, Any]]
+"""Parts of a person's own: kind -> name -> part."""
 
-Table = Literal["fitness", "optimisers"]
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where the parts of one kind are found."""
+
+    kind: str
+    """What people call one of them."""
+    setting: str
+    """The setting that names it."""
+    group: str
+    """The entry-point group of installed packages."""
+    built_in: Mapping[str, str] = field(default_factory=dict)
+    """Ours: name -> "module:attribute", imported when it is first asked for."""
+
+
+#: The replaceable parts of a run. The keys are also the names of the tables in a plug-in file.
+SHELVES: Final = {
+    "family": Shelf(
+        "family",
+        "family",
+        "epicortex.families",
+        {"layered": "epicortex.families.layered.family:LayeredFamily"},
+    ),
+    "evaluator": Shelf(
+        "evaluator",
+        "evaluator",
+        "epicortex.evaluators",
+        {"backprop": "epicortex.evaluation.backprop:Backprop"},
+    ),
+    "speciation": Shelf(
+        "speciation",
+        "evolution.speciation",
+        "epicortex.speciation",
+        {
+            "key": "epicortex.ecosystem.speciation:SpeciesByKey",
+            "none": "epicortex.ecosystem.speciation:NoSpecies",
+        },
+    ),
+    "selection": Shelf(
+        "selection",
+        "evolution.selection",
+        "epicortex.selection",
+        {"paper": "epicortex.ecosystem.selection:PaperSelection"},
+    ),
+    "culling": Shelf(
+        "culling",
+        "evolution.culling",
+        "epicortex.culling",
+        {"paper": "epicortex.ecosystem.culling:PaperCulling"},
+    ),
+    "budget": Shelf(
+        "budget",
+        "evolution.budget",
+        "epicortex.budget",
+        {"paper": "epicortex.ecosystem.budget:PaperBudget"},
+    ),
+}
+OPERATORS: Final = Shelf("operator", "evolution.operators", "epicortex.operators")
+
+
+def find(shelf: Shelf, name: str, own: Mapping[str, Any] | None = None) -> Any:
+    """The part of this name; an unknown one is a `ConfigError` that names the nearest.
+
+    >>> find(SHELVES["selection"], "paper").__name__
+    'PaperSelection'
+    """
+    if own and name in own:
+        return own[name]
+    if name in shelf.built_in:
+        module, _, attribute = shelf.built_in[name].partition(":")
+        return getattr(import_module(module), attribute)
+    points = installed(shelf.group)
+    if name in points:
+        return loaded(points[name], shelf.setting)
+    raise unknown(shelf.setting, shelf.kind, name, (*(own or ()), *shelf.built_in, *points))
+
+
+def unknown(setting: str, kind: str, name: str, names: Iterable[str]) -> ConfigError:
+    """What is said of a name that stands for nothing."""
+    known = {known.lower(): known for known in names}
+    near = get_close_matches(name.lower(), known, 1, 0.5)
+    hint = f"did you mean {known[near[0]]!r}?" if near else f"there are {', '.join(known.values())}"
+    return ConfigError(
+        f"{setting}: no {kind} is called {name!r}; {hint} "
+        "(one of your own is handed over in Python, or with --plugin FILE.py)"
+    )
+
+
+def installed(group: str) -> dict[str, EntryPoint]:
+    """What installed packages offer in a group."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def loaded(point: EntryPoint, setting: str) -> Any:
+    """The part that an installed package offers; one that cannot be imported is a `ConfigError`."""
+    try:
+        return point.load()
+    except EpiCortexError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(
+            f"{setting}: {point.name!r} is installed but cannot be loaded: {reason}"
+        ) from error
+
+
+def named(part: Any) -> str:
+    """What a run's config calls a part that was handed over in Python."""
+    return str(getattr(part, "__name__", type(part).__name__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +140,7 @@ class FromFile:
     """A function of a plug-in file that workers can be sent: there it is loaded from the file again."""
 
     path: Path
-    table: Table
+    table: Functions
     name: str
 
     @property
@@ -45,23 +157,29 @@ class FromFile:
 class Plugins:
     """What all plug-in files of a command define."""
 
-    operators: tuple[Operator, ...] = ()
+    operators: tuple[Any, ...] = ()
     fitness: Mapping[str, FromFile] = field(default_factory=dict)
     optimisers: Mapping[str, FromFile] = field(default_factory=dict)
+    parts: Parts = field(default_factory=dict)
 
 
 def load(paths: Sequence[Path]) -> Plugins:
     """Run plug-in files and gather what they define; a file that fails is a `ConfigError` of one line."""
-    operators: list[Operator] = []
-    tables: dict[Table, dict[str, FromFile]] = {"fitness": {}, "optimisers": {}}
+    operators: list[Any] = []
+    functions: dict[Functions, dict[str, FromFile]] = {"fitness": {}, "optimisers": {}}
+    parts: dict[str, dict[str, Any]] = {kind: {} for kind in SHELVES}
     for path in (path.absolute() for path in paths):
         module = _module(path)
         operators += _operators(module, path)
-        for table, parts in tables.items():
-            parts.update({name: FromFile(path, table, name) for name in _functions(module, path, table)})
-        if not any(hasattr(module, name) for name in ("operators", *tables)):
-            raise ConfigError(f"plug-in {path} defines none of operators, fitness and optimisers")
-    return Plugins(tuple(operators), tables["fitness"], tables["optimisers"])
+        for table, found in functions.items():
+            found.update({name: FromFile(path, table, name) for name in _table(module, path, table)})
+        for kind, own in parts.items():
+            own.update(_table(module, path, kind))
+        if not any(hasattr(module, name) for name in ("operators", *functions, *parts)):
+            raise ConfigError(
+                f"plug-in {path} defines none of operators, {', '.join(functions)}, {', '.join(parts)}"
+            )
+    return Plugins(tuple(operators), functions["fitness"], functions["optimisers"], parts)
 
 
 def _module(path: Path) -> ModuleType:
@@ -83,21 +201,29 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
-def _operators(module: ModuleType, path: Path) -> Sequence[Operator]:
-    from epicortex.families.layered import Operator
+def by_value() -> None:
+    """Have cloudpickle send the classes of plug-in files as they are: workers cannot import such a file."""
+    import cloudpickle  # type: ignore[import-untyped]
 
+    for name, module in list(sys.modules.items()):
+        if name.startswith("epicortex_plugin_"):
+            cloudpickle.register_pickle_by_value(module)
+
+
+def _operators(module: ModuleType, path: Path) -> Sequence[Any]:
     found = getattr(module, "operators", ())
-    if not isinstance(found, Sequence) or not all(isinstance(one, Operator) for one in found):
+    wanted = ("name", "possible", "weight", "apply")
+    if not isinstance(found, Sequence) or not all(hasattr(one, name) for one in found for name in wanted):
         raise ConfigError(
             f"plug-in {path}: operators must be a list of objects with name, possible, weight and apply"
         )
     return found
 
 
-def _functions(module: ModuleType, path: Path, table: Table) -> Mapping[str, Any]:
+def _table(module: ModuleType, path: Path, table: str) -> Mapping[str, Any]:
     found = getattr(module, table, {})
     if not isinstance(found, Mapping) or not all(
         isinstance(name, str) and callable(part) for name, part in found.items()
     ):
-        raise ConfigError(f"plug-in {path}: {table} must be a dict from names to functions")
+        raise ConfigError(f"plug-in {path}: {table} must be a dict from names to functions or classes")
     return found

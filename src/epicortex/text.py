@@ -46,6 +46,15 @@ def count(number: float | None) -> str:
     return NOTHING if number is None else f"{round(number):,}"
 
 
+def times(shape: Iterable[int]) -> str:
+    """A shape for people.
+
+    >>> times((3, 5))
+    '3×5'
+    """
+    return "×".join(map(str, shape))
+
+
 def span(words: Callable[[float], str], numbers: Sequence[float]) -> str:
     """From the least to the greatest, or just what they all are.
 

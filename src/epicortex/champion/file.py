@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from epicortex import registry
 from epicortex.data.dataset import Scaling
-from epicortex.errors import DataError, StorageError
-from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.phenotype import Array, Phenotype
+from epicortex.errors import ConfigError, DataError, GenomeError, StorageError
+from epicortex.families.family import Array, Family, Outline
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
-from epicortex.storage.codec import decode_layered, encode_layered
+from epicortex.storage.codec import restored
 
-if TYPE_CHECKING:
-    from epicortex.families.layered.network import Network
-
-FORMAT: Final = 1
+FORMAT: Final = 2
 MAX_MODEL: Final = 1 << 36
 _METADATA: Final = "epicortex.champion"
 _MAX_ITEMS: Final = 4_000_000
@@ -33,8 +31,6 @@ _MAX_ITEMS: Final = 4_000_000
 class Facts:
     """What is known about a champion besides its genome and weights."""
 
-    conv_activation: str
-    full_activation: str
     classes: tuple[str, ...]
     """The names of the classes, in the order of the outputs."""
     data: str
@@ -49,31 +45,33 @@ class Facts:
     weights_sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Champion:
-    """A network by value with all that is needed to use it: classes, scaling, activations."""
+    """A network by value with all that is needed to use it: its family, classes and scaling."""
 
-    phenotype: Phenotype
+    phenotype: Any
+    family: Family[Any]
     scaling: Scaling
     facts: Facts
 
-    @property
-    def genome(self) -> Genome:
-        """Its structure."""
-        return self.phenotype.genome
+    @cached_property
+    def outline(self) -> Outline:
+        """Its structure, as people see it."""
+        return self.family.outline(self.description)
+
+    @cached_property
+    def description(self) -> Any:
+        """Its structure as plain JSON values."""
+        return self.family.encode(self.phenotype)[0]
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the outputs."""
         return self.facts.classes
 
-    def network(self) -> Network:
-        """It as an `nn.Module`."""
-        from epicortex.families.activations import Activations
-        from epicortex.families.layered.network import Network
-
-        activations = Activations(conv=self.facts.conv_activation, full=self.facts.full_activation)
-        return Network(self.phenotype, activations)
+    def network(self) -> Any:
+        """It as an `nn.Module`, or whatever its family builds."""
+        return self.family.build(self.phenotype)
 
 
 def write(folder: Path, champion: Champion) -> None:
@@ -98,8 +96,11 @@ def genome_file(champion: Champion) -> bytes:
     return f"{{\n{lines}\n}}\n".encode()
 
 
-def read(path: Path) -> Champion:
-    """The champion of a run folder, or of a model file by itself; anything unsound is a `StorageError`."""
+def read(path: Path, own: registry.Parts | None = None) -> Champion:
+    """The champion of a run folder, or of a model file by itself; anything unsound is a `StorageError`.
+
+    `own` are parts of a person's own: a family that is not ours is among them.
+    """
     atomic.refuse_link(path)
     if path.is_dir():
         run, path = path, path / "champion" / "model.safetensors"
@@ -112,44 +113,72 @@ def read(path: Path) -> Champion:
     if _METADATA not in metadata:
         raise StorageError(f"{where} is not a champion of EpiCortex: its header does not describe one")
     values = strict.unseal(strict.encoded(metadata[_METADATA]), f"the description in {where}")
-    strict.check_format(values.pop("format", None), FORMAT, where)
-    phenotype = decode_layered(values.pop("genome", None), arrays, where)
+    version = values.pop("format", None)
+    strict.check_format(version, 1 if version == 1 else FORMAT, where)
+    if version == 1:
+        values = _from_format_1(values)
+    family = _family(values.pop("family", None), where, own)
+    phenotype = restored(family, values.pop("genome", None), arrays, where)
     try:
         scaling = Scaling.from_json(values.pop("scaling", None))
     except DataError as error:
         raise StorageError(f"{where}: {error}") from None
-    facts = strict.build(Facts, values, where)
-    if len(facts.classes) != phenotype.genome.classes:
-        raise StorageError(f"{where}: {len(facts.classes)} names for {phenotype.genome.classes} classes")
-    if facts.weights_sha256 != _digest(arrays):
+    champion = Champion(phenotype, family, scaling, strict.build(Facts, values, where))
+    if len(champion.classes) != champion.outline.outputs:
+        raise StorageError(
+            f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes"
+        )
+    if champion.facts.weights_sha256 != _digest(arrays):
         raise StorageError(f"{where} is damaged: its weights do not match their checksum")
-    return Champion(phenotype, scaling, facts)
+    return champion
+
+
+def _from_format_1(values: dict[str, Any]) -> dict[str, Any]:
+    """What a model of format 1 says, as format 2 says it: all of them are layered networks."""
+    genome = values.get("genome")
+    facts = {
+        "input_shape": genome.get("input_shape") if isinstance(genome, dict) else None,
+        "outputs": genome.get("classes") if isinstance(genome, dict) else None,
+        **{name: values.pop(name, None) for name in ("conv_activation", "full_activation")},
+    }
+    return {**values, "family": {"name": "layered", **facts}}
+
+
+def _family(value: Any, where: str, own: registry.Parts | None) -> Family[Any]:
+    """The family that a file names; a file can only name one that is known."""
+    if not isinstance(value, dict) or not isinstance(name := value.get("name"), str):
+        raise StorageError(f"{where} does not say of which family its network is")
+    try:
+        kind = registry.find(registry.SHELVES["family"], name, (own or {}).get("family"))
+        family: Family[Any] = kind.from_facts({key: item for key, item in value.items() if key != "name"})
+    except (ConfigError, GenomeError) as error:
+        raise StorageError(f"{where}: {error}") from None
+    return family
 
 
 def card(champion: Champion) -> str:
     """A page about the champion for people."""
-    facts, genome = champion.facts, champion.genome
+    facts, outline = champion.facts, champion.outline
     rows = [
-        f"| {number} | {layer} | {' × '.join(map(str, shape))} | {count:,} |"
-        for number, (layer, shape, count) in enumerate(
-            zip(genome.layers, genome.output_shapes, genome.layer_parameters, strict=True), 1
-        )
+        f"| {number} | {part.text} | {' × '.join(map(str, part.output))} | {part.parameters:,} |"
+        for number, part in enumerate(outline.parts, 1)
     ]
     tested = (
         ""
         if facts.test_accuracy is None
         else f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
     )
+    more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
     return f"""# Champion of an EpiCortex run
 
 A classifier of `{facts.data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
 - Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %
-{tested}- Parameters: {genome.parameters:,}
-- Input: {" × ".join(map(str, genome.input_shape))}; {_scaling(champion.scaling)}
-- Activations: {facts.conv_activation} (convolutions), {facts.full_activation} (full layers)
-- Classes: {", ".join(facts.classes[:100])}
+{tested}- Parameters: {outline.parameters:,}
+- Multiplications for a sample: {outline.cost:,}
+- Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
+{more}- Classes: {", ".join(facts.classes[:100])}
 
 | layer | what | output | parameters |
 |---|---|---|---|
@@ -171,10 +200,11 @@ def _scaling(scaling: Scaling) -> str:
 
 
 def _described(champion: Champion) -> tuple[dict[str, Any], Mapping[str, Array]]:
-    genome, arrays = encode_layered(champion.phenotype)
+    genome, arrays = champion.family.encode(champion.phenotype)
     facts = strict.plain(champion.facts)
     return {
         "format": FORMAT,
+        "family": {"name": champion.family.name, **champion.family.facts()},
         "genome": genome,
         "scaling": champion.scaling.to_json(),
         **facts,

@@ -15,9 +15,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from epicortex.config import Config
+from epicortex.config.models import Config
 
 #: How a person writes that a setting has no value.
 NONE: Final = "none"
@@ -31,6 +32,7 @@ class Setting:
     """One field of the config."""
 
     section: str
+    """Empty for a setting of the config as a whole."""
     field: str
     type: Any
     """Its type, without None."""
@@ -44,7 +46,7 @@ class Setting:
     @property
     def name(self) -> str:
         """Its dotted name, as in files and messages."""
-        return f"{self.section}.{self.field}"
+        return dotted(self.section, self.field)
 
     @property
     def option(self) -> str:
@@ -59,12 +61,46 @@ def settings() -> Mapping[str, Setting]:
     >>> settings()["evolution.max_networks"].allowed
     'a whole number from 2 to 1000000'
     """
-    found = (
-        _setting(section, name, field)
-        for section, model in Config.model_fields.items()
-        for name, field in model.annotation.model_fields.items()  # type: ignore[union-attr]
-    )
+    found = []
+    for name, field in Config.model_fields.items():
+        section = _section(field)
+        if section is None:
+            found.append(_setting("", name, field))
+        else:
+            found += [_setting(name, own, inner) for own, inner in section.model_fields.items()]
     return {setting.name: setting for setting in found}
+
+
+def dotted(section: str, field: str) -> str:
+    """A setting's name as people write it.
+
+    >>> dotted("evolution", "seed"), dotted("", "family")
+    ('evolution.seed', 'family')
+    """
+    return f"{section}.{field}" if section else field
+
+
+def split(name: str) -> tuple[str, str]:
+    """The section and the field of a dotted name; the section is empty where it has none.
+
+    >>> split("evolution.seed"), split("family")
+    (('evolution', 'seed'), ('', 'family'))
+    """
+    section, dot, field = name.partition(".")
+    return (section, field) if dot else ("", section)
+
+
+def by_section(changes: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Changes by dotted name, section by section.
+
+    >>> by_section({"evolution.seed": 2, "family": "layered"})
+    {'evolution': {'seed': 2}, '': {'family': 'layered'}}
+    """
+    sections: dict[str, dict[str, object]] = {}
+    for name, value in changes.items():
+        section, field = split(name)
+        sections.setdefault(section, {})[field] = value
+    return sections
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
@@ -83,7 +119,7 @@ def nearest_setting(name: str) -> Setting | None:
     >>> nearest_setting("evolution.batch-size").name
     'training.batch_size'
     """
-    section, _, rest = name.replace("-", "_").partition(".")
+    section, rest = split(name.replace("-", "_"))
     own = {setting.field: setting for setting in settings().values() if setting.section == section}
     every = {setting.field: setting for setting in settings().values()}
     for known in (own, every):
@@ -99,8 +135,8 @@ def value_of(config: Config, name: str) -> Any:
     >>> value_of(Config(), "evolution.max_networks")
     111
     """
-    section, _, field = name.partition(".")
-    return getattr(getattr(config, section), field)
+    section, field = split(name)
+    return getattr(getattr(config, section) if section else config, field)
 
 
 def shown(value: object) -> str:
@@ -161,6 +197,12 @@ def _pairs(text: str) -> object:
         except tomllib.TOMLDecodeError:
             pairs[name.strip()] = value.strip()
     return pairs
+
+
+def _section(field: FieldInfo) -> type[BaseModel] | None:
+    """The model of a field that is a section."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
 def _setting(section: str, name: str, field: FieldInfo) -> Setting:

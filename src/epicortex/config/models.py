@@ -6,14 +6,36 @@ and overrides, and saying what is wrong with them, is left to `settings`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+#: In which section a run of format 1 has what now belongs to a part, and what it was called there.
+MOVED = {
+    "evolution.founders": "speciation.founders",
+    "evolution.parents": "selection.parents",
+    "evolution.parent_shares": "selection.parent_shares",
+    "evolution.complexity": "selection.complexity",
+    "evolution.spared": "culling.spared",
+    "evolution.newborns": "budget.newborns",
+    "evolution.learning_rate": "budget.learning_rate",
+    "evolution.conv_activation": "layered.conv_activation",
+    "evolution.full_activation": "layered.full_activation",
+    "evolution.kernel_start": "layered.kernel_start",
+    "evolution.layer_choice": "layered.layer_choice",
+    "evolution.kernel_weight": "layered.kernel_weight",
+    "evolution.mutation_choice": "layered.mutation_choice",
+}
 
 Scalar: TypeAlias = bool | int | float | str
+PartName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
+"""The name of a replaceable part: ours, an installed package's, or one's own."""
 Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
+
+
+#: What people, and runs of format 1, may say instead of a name.
+_SPECIATION: Final = {"true": "key", "false": "none", "yes": "key", "no": "none", "on": "key", "off": "none"}
 
 
 class _Section(BaseModel):
@@ -35,8 +57,22 @@ class EvolutionConfig(_Section):
     """Stop when the highest fitness has not risen for this many generations."""
     trainings: int | None = Field(None, ge=1)
     """Stop after so many trainings of a network in all; in the last generation the others are only scored."""
-    speciation: bool = True
-    """Networks mate within their species only; without it, any two may."""
+    speciation: Annotated[PartName, BeforeValidator(lambda given: _SPECIATION.get(str(given).lower(), given))] = (
+        Field("key", json_schema_extra={"allowed": "key, none or the name of a rule of your own"})
+    )
+    """What makes a species: the family's key, or none, so that any two networks may mate."""
+    selection: PartName = Field(
+        "paper", json_schema_extra={"allowed": "paper or the name of a rule of your own"}
+    )
+    """Who mates, who mutates and who rests."""
+    culling: PartName = Field(
+        "paper", json_schema_extra={"allowed": "paper or the name of a rule of your own"}
+    )
+    """Who is removed when there are too many."""
+    budget: PartName = Field(
+        "paper", json_schema_extra={"allowed": "paper or the name of a rule of your own"}
+    )
+    """Who is trained in a generation, and how much."""
     initial_networks: int = Field(64, ge=1, le=1_000_000)
     """How many networks there are at the start."""
     max_networks: int = Field(111, ge=2, le=1_000_000)
@@ -49,55 +85,29 @@ class EvolutionConfig(_Section):
     """A mutation or crossover that would give a larger network is refused."""
     start_genome: str | None = None
     """A genome (JSON) to start from instead of the minimal one."""
-    founders: Literal["varied", "alike"] = "varied"
-    """Founders are varied, or all have the structure to start from, each with new weights of its own."""
     evolve: bool = True
     """Networks mate and mutate; without it the founders are only trained, generation after generation."""
-    parents: Literal["fitness", "even", "alone"] = "fitness"
-    """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
     operators: tuple[str, ...] = ("layer", "node", "stride", "kernel")
     """The mutation operators in use, by name."""
     weight_deviation: float = Field(0.1, gt=0)
     """The standard deviation of new weights and biases."""
     average_rate: float = Field(0.5, gt=0, lt=1)
     """How fast the moving averages of fitness follow (the paper's α)."""
-    conv_activation: Literal["leaky_relu", "relu", "elu", "gelu", "silu", "tanh", "smooth"] = "leaky_relu"
-    """The activation of convolutional layers."""
-    full_activation: Literal["smooth", "leaky_relu", "relu", "elu", "gelu", "silu", "tanh"] = "smooth"
-    """The activation of fully connected layers; smooth is ½(√(x²+4)+x)−1."""
     kernel_temperature: float = Field(1.0, gt=0)
     """Divides the exponent from which the shapes of new kernels are drawn; higher means larger kernels."""
     stride_temperature: float = Field(1.0, gt=0)
     """Divides the exponent from which the strides of new layers are drawn."""
-    kernel_start: Literal["area", "perimeter"] = "area"
-    """New shapes are drawn with weight exp(−w·h) (area) or exp(−(w + h)) (perimeter, published code)."""
-    layer_choice: Literal["parameters", "type"] = "parameters"
-    """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
-    complexity: Literal["falls", "rises"] = "falls"
-    """Whether the relative complexity c_r falls or rises with the number of parameters."""
-    kernel_weight: Literal["kernels", "nodes"] = "kernels"
-    """The kernel mutation's weight uses the mean number of kernels per layer, or of all nodes per layer."""
-    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
-    """The mutation type follows eqs 3 to 6, is kernel with probability f_r, or is even (published code)."""
-    newborns: Literal["trained", "scored"] = "trained"
-    """Newborns are trained in their first generation, or only scored (published code)."""
-    learning_rate: Literal["constant", "aging"] = "constant"
-    """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
-    parent_shares: Literal["fitness", "fixed", "even"] = "fitness"
-    """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
-    spared: Literal["species", "ecosystem"] = "species"
-    """Culling spares the champion of every species, or only the ecosystem's (published code)."""
     keep_checkpoints: int = Field(2, ge=1, le=1000)
     """How many of the last checkpoints stay on disk."""
 
     @model_validator(mode="after")
     def _consistent(self) -> EvolutionConfig:
-        if self.speciation and self.initial_species > self.species_limit:
+        if self.has_species and self.initial_species > self.species_limit:
             raise ValueError(
                 f"initial_species is {self.initial_species}; it must be at most {self.species_limit}, the "
                 f"smaller of max_species ({self.max_species}) and half of max_networks ({self.max_networks})"
             )
-        if self.speciation and self.initial_species > self.initial_networks:
+        if self.has_species and self.initial_species > self.initial_networks:
             raise ValueError(
                 f"initial_species is {self.initial_species}; it must be at most initial_networks, "
                 f"which is {self.initial_networks}"
@@ -105,9 +115,65 @@ class EvolutionConfig(_Section):
         return self
 
     @property
+    def has_species(self) -> bool:
+        """Whether there are species at all."""
+        return self.speciation != "none"
+
+    @property
     def species_limit(self) -> int:
         """The limit in force: the smaller of `max_species` and half of `max_networks`."""
         return max(1, min(self.max_species, self.max_networks // 2))
+
+
+class SpeciationConfig(_Section):
+    """How founders are spread over the first species."""
+
+    founders: Literal["varied", "alike"] = "varied"
+    """Founders are varied, or all have the structure to start from, each with new weights of its own."""
+
+
+class SelectionConfig(_Section):
+    """The selection `paper`: who mates with whom, and what the child gets."""
+
+    parents: Literal["fitness", "even", "alone"] = "fitness"
+    """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
+    parent_shares: Literal["fitness", "fixed", "even"] = "fitness"
+    """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
+    complexity: Literal["falls", "rises"] = "falls"
+    """Whether the relative complexity c_r falls or rises with the number of parameters."""
+
+
+class CullingConfig(_Section):
+    """The culling `paper`."""
+
+    spared: Literal["species", "ecosystem"] = "species"
+    """Culling spares the champion of every species, or only the ecosystem's (published code)."""
+
+
+class BudgetConfig(_Section):
+    """The budget `paper`: how much a network is trained in a generation."""
+
+    newborns: Literal["trained", "scored"] = "trained"
+    """Newborns are trained in their first generation, or only scored (published code)."""
+    learning_rate: Literal["constant", "aging"] = "constant"
+    """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
+
+
+class LayeredConfig(_Section):
+    """The family `layered`: its activations, and how its layers and kernels are drawn."""
+
+    conv_activation: Literal["leaky_relu", "relu", "elu", "gelu", "silu", "tanh", "smooth"] = "leaky_relu"
+    """The activation of convolutional layers."""
+    full_activation: Literal["smooth", "leaky_relu", "relu", "elu", "gelu", "silu", "tanh"] = "smooth"
+    """The activation of fully connected layers; smooth is ½(√(x²+4)+x)−1."""
+    kernel_start: Literal["area", "perimeter"] = "area"
+    """New shapes are drawn with weight exp(−w·h) (area) or exp(−(w + h)) (perimeter, published code)."""
+    layer_choice: Literal["parameters", "type"] = "parameters"
+    """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
+    kernel_weight: Literal["kernels", "nodes"] = "kernels"
+    """The kernel mutation's weight uses the mean number of kernels per layer, or of all nodes per layer."""
+    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
+    """The mutation type follows eqs 3 to 6, is kernel with probability f_r, or is even (published code)."""
 
 
 class TrainingConfig(_Section):
@@ -215,8 +281,26 @@ class MpiConfig(_Section):
 class Config(_Section):
     """All settings of a run."""
 
+    family: PartName = Field(
+        "layered", json_schema_extra={"allowed": "layered or the name of a family of your own"}
+    )
+    """The kind of network that evolves."""
+    evaluator: PartName = Field(
+        "backprop", json_schema_extra={"allowed": "backprop or the name of an evaluator of your own"}
+    )
+    """How a network gets its fitness: trained and scored on a data set, or in a way of your own."""
     evolution: EvolutionConfig = EvolutionConfig()
     """The ecosystem."""
+    speciation: SpeciationConfig = SpeciationConfig()
+    """How founders are spread over species."""
+    selection: SelectionConfig = SelectionConfig()
+    """Who mates with whom."""
+    culling: CullingConfig = CullingConfig()
+    """Who is removed."""
+    budget: BudgetConfig = BudgetConfig()
+    """How much networks are trained."""
+    layered: LayeredConfig = LayeredConfig()
+    """The family `layered`."""
     training: TrainingConfig = TrainingConfig()
     """Training and scoring."""
     data: DataConfig = DataConfig()
@@ -225,16 +309,6 @@ class Config(_Section):
     """The engine `ray`."""
     mpi: MpiConfig = MpiConfig()
     """The engine `mpi`."""
-
-    def with_changes(self, **sections: dict[str, Any]) -> Config:
-        """A config with some fields changed, checked anew; what is wrong raises `ConfigError`.
-
-        >>> Config().with_changes(evolution={"generations": 5}).evolution.generations
-        5
-        """
-        from epicortex.config import resolving as settings
-
-        return settings.changed(self, sections)
 
 
 #: Fields that may differ between a run and its continuation, since they change no result of a generation.

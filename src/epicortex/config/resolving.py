@@ -18,7 +18,8 @@ from typing import Any, Final, TypeAlias, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from epicortex.config import FORMAT_VERSION, Config, fields
+from epicortex.config import fields
+from epicortex.config.models import FORMAT_VERSION, MOVED, Config
 from epicortex.errors import ConfigError
 
 DEFAULT_PRESET: Final = "default"
@@ -28,6 +29,7 @@ MAX_FILE_BYTES: Final = 1_000_000
 _BASE, _FORMAT, _NOTES = "preset", "format", "run"
 
 Layer: TypeAlias = dict[str, dict[str, Any]]
+"""Values by section and field; the section of settings that have none is empty."""
 
 
 @dataclass(slots=True)
@@ -40,7 +42,8 @@ class _Layers:
     def lay(self, layer: Layer, origin: str) -> None:
         for section, changes in layer.items():
             self.values.setdefault(section, {}).update(changes)
-            self.origins.update({section: origin} | {f"{section}.{name}": origin for name in changes})
+            named = {fields.dotted(section, name): origin for name in changes}
+            self.origins.update({section: origin} | named if section else named)
 
     def config(self, called: Mapping[str, str]) -> Config:
         try:
@@ -92,23 +95,24 @@ def resolve(
     """
     layers = _Layers()
     _lay_preset(layers, preset)
-    single: Layer = {}
-    for name, value in (changes or {}).items():
-        section, _, rest = name.partition(".")
-        single.setdefault(section, {})[rest] = value
-    layers.lay(single, "")
+    layers.lay(fields.by_section(changes or {}), "")
     return layers.config(called or {})
 
 
 def changed(config: Config, sections: Mapping[str, Mapping[str, object]]) -> Config:
-    """The config with some fields changed, by section, checked anew."""
-    layers = _Layers(config.model_dump(mode="json"))
+    """The config with some fields changed, by section, checked anew.
+
+    >>> changed(Config(), {"evolution": {"generations": 5}}).evolution.generations
+    5
+    """
+    layers = _Layers()
+    layers.lay(_sections(config.model_dump(mode="json")), "")
     layers.lay({section: dict(changes) for section, changes in sections.items()}, "")
     return layers.config({})
 
 
 def loads(text: str, *, origin: str) -> Config:
-    """The config that `dumps` wrote; every field a file leaves out is the paper's."""
+    """The config that `dumps` wrote, in this version or before; every field left out is the paper's."""
     layers = _Layers()
     _lay_text(layers, text, origin, base="paper")
     return layers.config({})
@@ -121,8 +125,9 @@ def dumps(config: Config) -> str:
     True
     """
     lines = []
-    for section, values in config.model_dump().items():
-        lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
+    for section, values in _sections(config.model_dump()).items():
+        heading = [f"[{section}]"] if section else []
+        lines += [*heading, *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
     return "\n".join(lines)
 
 
@@ -143,16 +148,39 @@ def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> N
     named = data.pop(_BASE, base)
     version = data.pop(_FORMAT, FORMAT_VERSION)
     data.pop(_NOTES, None)
-    if version != FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ConfigError(f"{origin}: format is {fields.shown(version)}; this version reads {FORMAT_VERSION}")
     if named is not None:
         if named not in preset_names():
             raise ConfigError(f"{origin}: {_no_preset(named)}")
         _lay_preset(layers, named)
-    for section, values in data.items():
-        if not isinstance(values, dict):
-            raise ConfigError(f"{origin}: {_unknown(section, values)}")
-    layers.lay(_without_none(data), origin)
+    for name, values in data.items():
+        known = Config.model_fields.get(name)
+        if not isinstance(values, dict) and (known is None or name in _section_names()):
+            raise ConfigError(f"{origin}: {_unknown(name, values)}")
+    sections = _sections(data)
+    layers.lay(_without_none(_translated(sections) if version == 1 else sections), origin)
+
+
+def _section_names() -> frozenset[str]:
+    return frozenset(setting.section for setting in fields.settings().values())
+
+
+def _sections(values: Mapping[str, Any]) -> Layer:
+    """What a file or a model holds, with the settings that stand in no section in a section without name."""
+    single = {name: value for name, value in values.items() if not isinstance(value, dict)}
+    sections = {name: dict(value) for name, value in values.items() if isinstance(value, dict)}
+    return {"": single, **sections} if single else sections
+
+
+def _translated(sections: Layer) -> Layer:
+    """The settings of a run that format 1 was written for: what belongs to a part has moved there."""
+    result = {section: dict(values) for section, values in sections.items()}
+    for old, new in MOVED.items():
+        (home, name), (section, field) = fields.split(old), fields.split(new)
+        if name in result.get(home, {}):
+            result.setdefault(section, {})[field] = result[home].pop(name)
+    return result
 
 
 def _read(path: Path) -> str:
@@ -188,14 +216,15 @@ def _without_none(layer: Layer) -> Layer:
         return None if setting and setting.optional and given == fields.NONE else given
 
     return {
-        section: {name: value(f"{section}.{name}", given) for name, given in values.items()}
+        section: {name: value(fields.dotted(section, name), given) for name, given in values.items()}
         for section, values in layer.items()
     }
 
 
 def _validated(values: Layer) -> Config:
     # JSON in strict mode takes lists for tuples and whole numbers for floats, but no text for numbers.
-    return Config.model_validate_json(json.dumps(values, default=_plain), strict=True)
+    whole = {section: fields for section, fields in values.items() if section} | values.get("", {})
+    return Config.model_validate_json(json.dumps(whole, default=_plain), strict=True)
 
 
 def _plain(value: object) -> object:
@@ -204,10 +233,13 @@ def _plain(value: object) -> object:
 
 
 def _unknown(name: str, value: object) -> str:
-    section, _, rest = name.partition(".")
-    if section not in Config.model_fields:
-        guess = fields.nearest(section, Config.model_fields)
-        sections = ", ".join(Config.model_fields)
+    section, rest = fields.split(name)
+    if not section:
+        section, rest = rest, ""
+    if section not in _section_names():
+        names = sorted(filter(None, _section_names()))
+        guess = fields.nearest(section, names)
+        sections = ", ".join(names)
         return f"there is no section {fields.shown(section)}; the sections are {sections}{_perhaps(guess)}"
     if not rest:
         return f"{section} is {fields.shown(value)}; it must be a section with settings in it"

@@ -66,16 +66,26 @@ class Scaling:
         except OverflowError:
             raise DataError("a scaling needs finite numbers") from None
 
+    def factors(self, dimensions: int) -> tuple[np.ndarray, np.ndarray]:
+        """The scaling as one float32 multiplication and one addition, for arrays of so many dimensions.
+
+        >>> scale, shift = Scaling(255.0, (0.5,), (0.5,)).factors(3)
+        >>> scale.shape, shift.item()
+        ((1, 1, 1), -1.0)
+        """
+        mean, std = np.asarray(self.mean), np.asarray(self.std)
+        shape = (1, -1, *(1,) * (dimensions - 2))
+        scale, shift = 1.0 / (self.divisor * std), -mean / std
+        return scale.astype(np.float32).reshape(shape), shift.astype(np.float32).reshape(shape)
+
     def apply(self, x: np.ndarray) -> np.ndarray:
-        """Scaled float32 inputs for raw `x` [N, channels or columns, ...].
+        """Scaled float32 inputs for raw `x` [samples, channels or columns, ...].
 
         >>> Scaling(255.0, (0.5,), (0.5,)).apply(np.array([[0, 255]], np.uint8)[None])
         array([[[-1.,  1.]]], dtype=float32)
         """
-        shape = (1, -1) + (1,) * (x.ndim - 2)
-        mean = np.asarray(self.mean, np.float32).reshape(shape)
-        std = np.asarray(self.std, np.float32).reshape(shape)
-        return ((x.astype(np.float32) / np.float32(self.divisor) - mean) / std).astype(np.float32)
+        scale, shift = self.factors(x.ndim)
+        return x.astype(np.float32) * scale + shift
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config
 from epicortex.ecosystem import averages, census
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.families.family import Family
@@ -57,7 +58,7 @@ def mean_fitness(networks: Sequence[Individual]) -> float:
     return math.fsum(census.fitness(network) for network in networks) / len(networks)
 
 
-def calibrate(state: EcosystemState, *, family: Family, settings: EvolutionConfig) -> EcosystemState:
+def calibrate(state: EcosystemState, *, family: Family[Any], config: Config) -> EcosystemState:
     """Give every evaluated network its f_r and c_r, and move the averages of networks and species on."""
     fit = census.evaluated(state.networks)
     groups = census.by_species(fit)
@@ -69,13 +70,13 @@ def calibrate(state: EcosystemState, *, family: Family, settings: EvolutionConfi
         f_r.update(zip((network.id for network in group), values, strict=True))
 
     sizes = standardised([float(family.parameters(network.phenotype)) for network in fit])
-    sign = 1 if settings.complexity == "rises" else -1  # 1 − logistic(z) is logistic(−z)
+    sign = 1 if config.selection.complexity == "rises" else -1  # 1 − logistic(z) is logistic(−z)
     c_r = {network.id: logistic(sign * z) for network, z in zip(fit, sizes, strict=True)}
 
     def with_figures(network: Individual) -> Individual:
         if network.fitness is None:
             return network
-        average = averages.follow(network.average, network.fitness, rate=settings.average_rate)
+        average = averages.follow(network.average, network.fitness, rate=config.evolution.average_rate)
         return replace(
             network,
             average=average,
@@ -85,14 +86,14 @@ def calibrate(state: EcosystemState, *, family: Family, settings: EvolutionConfi
 
     moved = {
         species.id: averages.follow(
-            species.average, mean_fitness(groups[species.id]), rate=settings.average_rate
+            species.average, mean_fitness(groups[species.id]), rate=config.evolution.average_rate
         )
         for species in state.species
         if species.id in groups
     }
     average = state.average
-    if fit and not settings.speciation:
-        average = averages.follow(average, mean_fitness(fit), rate=settings.average_rate)
+    if fit and not state.species:
+        average = averages.follow(average, mean_fitness(fit), rate=config.evolution.average_rate)
     return replace(
         state,
         networks=tuple(with_figures(network) for network in state.networks),

@@ -6,6 +6,7 @@ Nothing is decided or changed here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from epicortex.ecosystem.state import Individual
 from epicortex.families.family import Family
@@ -31,7 +32,7 @@ def fitness(network: Individual) -> float:
     return network.fitness
 
 
-def champion(networks: Sequence[Individual], family: Family) -> Individual | None:
+def champion(networks: Sequence[Individual], family: Family[Any]) -> Individual | None:
     """The fittest; ties go to fewer parameters, then to the lower id. None where nobody has a fitness."""
     candidates = evaluated(networks)
     if not candidates:
@@ -41,7 +42,7 @@ def champion(networks: Sequence[Individual], family: Family) -> Individual | Non
     return min(ties, key=lambda network: (family.parameters(network.phenotype), network.id))
 
 
-def champions(networks: Iterable[Individual], family: Family) -> dict[int, Individual]:
+def champions(networks: Iterable[Individual], family: Family[Any]) -> dict[int, Individual]:
     """The champion of each species that has an evaluated member."""
     found = {species: champion(group, family) for species, group in by_species(networks).items()}
     return {species: best for species, best in found.items() if best is not None}

@@ -5,24 +5,47 @@ Newborns and champions are never drawn. Which species that empties is found out 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config
 from epicortex.ecosystem import census, draws, speciation
 from epicortex.ecosystem.state import EcosystemState, Individual
+from epicortex.ecosystem.strategies import Culled
 from epicortex.families.family import Family
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Culled:
-    """The ecosystem after culling, and what it took."""
+class PaperCulling:
+    """The paper's rule."""
 
-    state: EcosystemState
-    culled: int
-    extinct: int
-    warnings: tuple[str, ...] = ()
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def cull(
+        self, state: EcosystemState, *, generation: int, family: Family[Any], rng: np.random.Generator
+    ) -> Culled:
+        """Remove the failed, then draw while there are more than `max_networks`."""
+        most = self._config.evolution.max_networks
+        networks = tuple(network for network in state.networks if network.failed is None)
+        surplus = max(0, len(networks) - most)
+        drawn: set[int] = set()
+        warnings: tuple[str, ...] = ()
+        if surplus:
+            safe = protected(networks, generation=generation, family=family, spared=self._config.culling.spared)
+            candidates = [network for network in networks if network.id not in safe]
+            places = draws.order([weight(network) for network in candidates], rng)
+            drawn = {candidates[place].id for place in places[:surplus]}
+            if surplus > len(candidates):
+                left = len(networks) - len(drawn)
+                warnings = (
+                    f"generation {generation}: {left} networks stay, more than max_networks "
+                    f"({most}), since all of them are newborns or champions",
+                )
+        survivors = tuple(network for network in networks if network.id not in drawn)
+        species, extinct = speciation.without_empty(state.species, survivors)
+        return Culled(replace(state, networks=survivors, species=species), len(drawn), extinct, warnings)
 
 
 def weight(network: Individual) -> float:
@@ -34,40 +57,11 @@ def weight(network: Individual) -> float:
 
 
 def protected(
-    networks: tuple[Individual, ...], *, generation: int, family: Family, settings: EvolutionConfig
+    networks: tuple[Individual, ...], *, generation: int, family: Family[Any], spared: str
 ) -> set[int]:
     """The ids that culling never draws: newborns and champions, found after all moves."""
     newborns = {network.id for network in networks if network.birth == generation}
-    if settings.spared == "species":
+    if spared == "species":
         return newborns | {best.id for best in census.champions(networks, family).values()}
     best = census.champion(networks, family)
     return newborns | ({best.id} if best else set())
-
-
-def cull(
-    state: EcosystemState,
-    *,
-    generation: int,
-    family: Family,
-    settings: EvolutionConfig,
-    rng: np.random.Generator,
-) -> Culled:
-    """Remove the failed, then draw while there are more than `max_networks`."""
-    networks = tuple(network for network in state.networks if network.failed is None)
-    surplus = max(0, len(networks) - settings.max_networks)
-    drawn: set[int] = set()
-    warnings: tuple[str, ...] = ()
-    if surplus:
-        safe = protected(networks, generation=generation, family=family, settings=settings)
-        candidates = [network for network in networks if network.id not in safe]
-        places = draws.order([weight(network) for network in candidates], rng)
-        drawn = {candidates[place].id for place in places[:surplus]}
-        if surplus > len(candidates):
-            left = len(networks) - len(drawn)
-            warnings = (
-                f"generation {generation}: {left} networks stay, more than max_networks "
-                f"({settings.max_networks}), since all of them are newborns or champions",
-            )
-    survivors = tuple(network for network in networks if network.id not in drawn)
-    species, extinct = speciation.without_empty(state.species, survivors)
-    return Culled(replace(state, networks=survivors, species=species), len(drawn), extinct, warnings)

@@ -6,19 +6,22 @@ same outcome wherever and however often it runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.family import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """Train and score one network in one generation."""
+    """Evaluate one network in one generation."""
 
     network: int
     generation: int
     seed: int
-    phenotype: Phenotype
+    phenotype: Any
+    """Known to the evaluator through the run's family."""
     newborn: bool = False
     """Newborns are scored before any training."""
     train: bool = True
@@ -33,11 +36,15 @@ class Outcome:
 
     network: int
     generation: int
-    phenotype: Phenotype | None = None
+    phenotype: Any | None = None
     """The trained network; the job's own where it was only scored."""
     fitness: float | None = None
     fitness_before: float | None = None
     """A newborn's fitness before any training."""
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """What else was measured, by name."""
+    losses: Array | None = None
+    """The loss of each sample that fitness was measured on, in their order: for paired comparisons."""
     failed: str | None = None
     samples: int = 0
     """How many samples it was trained on, repetitions included."""

@@ -10,30 +10,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
-from epicortex.config import EvolutionConfig
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.errors import RunError
 from epicortex.families.family import Family
 
 
-def job(network: Individual, *, generation: int, settings: EvolutionConfig) -> Job:
-    """What a worker does with one network in one generation. Founders are no newborns."""
-    newborn = network.birth == generation - 1 and network.birth > 0
-    return Job(
-        network=network.id,
-        generation=generation,
-        seed=settings.seed,
-        phenotype=network.phenotype,
-        newborn=newborn,
-        train=not (newborn and settings.newborns == "scored"),
-        rate=_rate(network) if settings.learning_rate == "aging" else 1.0,
-    )
-
-
 def record(
-    state: EcosystemState, jobs: Iterable[Job], outcomes: Iterable[Outcome], *, family: Family
+    state: EcosystemState, jobs: Iterable[Job], outcomes: Iterable[Outcome], *, family: Family[Any]
 ) -> EcosystemState:
     """The state with this generation's fitness, and its trained weights; what it held before is gone."""
     asked = {one.network: one for one in jobs}
@@ -46,17 +32,18 @@ def record(
     return replace(state, generation=state.generation + 1, networks=networks, tally=None)
 
 
-def _rate(network: Individual) -> float:
-    """The published code's part of the learning rate: the fitter and the older, the less a network learns."""
-    return (1 - (network.relative_fitness or 0.0)) / (network.age + 1)
-
-
-def _evaluated(network: Individual, job: Job, outcome: Outcome, family: Family) -> Individual:
+def _evaluated(network: Individual, job: Job, outcome: Outcome, family: Family[Any]) -> Individual:
     before = outcome.fitness_before if job.newborn else None
     if job.newborn and before is None and not job.train:
         before = outcome.fitness
     unscored = replace(
-        network, fitness=None, fitness_before=None, relative_fitness=None, relative_complexity=None
+        network,
+        fitness=None,
+        fitness_before=None,
+        relative_fitness=None,
+        relative_complexity=None,
+        measures={},
+        losses=None,
     )
     reason = outcome.failed or _not_a_number(outcome.fitness, before)
     if reason:
@@ -73,7 +60,14 @@ def _evaluated(network: Individual, job: Job, outcome: Outcome, family: Family) 
             f"the outcome of network {network.id} has another structure ({family.key(outcome.phenotype)}) "
             f"than its job ({family.key(network.phenotype)}); training may change weights only"
         )
-    return replace(unscored, phenotype=outcome.phenotype, fitness=outcome.fitness, fitness_before=before)
+    return replace(
+        unscored,
+        phenotype=outcome.phenotype,
+        fitness=outcome.fitness,
+        fitness_before=before,
+        measures=outcome.measures,
+        losses=outcome.losses,
+    )
 
 
 def _not_a_number(*values: float | None) -> str | None:
@@ -118,5 +112,5 @@ def _all_failed(networks: tuple[Individual, ...], generation: int) -> str:
     listed = "; ".join(f"{reason} ({count} times)" if count > 1 else reason for reason, count in reasons)
     return (
         f"all {len(networks)} networks of generation {generation} failed: {listed}; "
-        "mend the cause and run it again"
+        "fix the cause and run it again"
     )

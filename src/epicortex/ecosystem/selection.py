@@ -7,16 +7,16 @@ the partners and the probabilities.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config, SelectionConfig
 from epicortex.ecosystem import averages, census, draws
-from epicortex.ecosystem.calibration import logistic, mean_fitness, relative
-from epicortex.ecosystem.speciation import Register
+from epicortex.ecosystem.calibration import calibrate, logistic, mean_fitness, relative
 from epicortex.ecosystem.state import EcosystemState, Event, EventOutcome, Individual
-from epicortex.errors import VariationError
+from epicortex.ecosystem.strategies import Register, Selected
 from epicortex.families.family import Family, Mutation
 from epicortex.randomness import generator
 
@@ -26,18 +26,39 @@ FIXED_SHARE = 0.731
 AVERAGE = 0.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reproduced:
-    """The ecosystem after evolution, and what happened."""
+class PaperSelection:
+    """The paper's rule: species and networks are visited in an order drawn by fitness."""
 
-    state: EcosystemState
-    offspring: int
-    mutations: int
-    refused: int
-    failed: int
-    founded: int
-    extinct: int
-    warnings: tuple[str, ...] = ()
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def calibrate(self, state: EcosystemState, *, family: Family[Any]) -> EcosystemState:
+        """Relative fitness and complexity, and the moving averages."""
+        return calibrate(state, family=family, config=self._config)
+
+    def select(
+        self, state: EcosystemState, *, generation: int, family: Family[Any], register: Register
+    ) -> Selected:
+        """Visit every evaluated network once, species by species; all are a generation older.
+
+        Where the settings ask for no evolution, nobody is visited.
+        """
+        networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
+        state = replace(state, networks=networks)
+        visits = _Visits(state, generation, family, self._config, register)
+        if not self._config.evolution.evolve:
+            return visits.result()
+
+        groups = census.by_species(census.evaluated(networks))
+        means = {species: mean_fitness(group) for species, group in groups.items()}
+        rng = generator(self._config.evolution.seed, "species order", generation=generation)
+        even = self._config.selection.parents == "even"
+        by_mean = draws.order([AVERAGE] * len(means) if even else relative(list(means.values())), rng)
+        species_averages = {species.id: species.average for species in state.species} or {0: state.average}
+        for species in (list(groups)[place] for place in by_mean):
+            z = averages.standing(species_averages[species], means[species])
+            visits.visit_species(species, groups[species], mutation_probability=1 - logistic(z))
+        return visits.result()
 
 
 def mating_probability(f_r1: float, f_r2: float, *, born: int, similarity: float = 1.0) -> float:
@@ -55,12 +76,12 @@ def grow_probability(network: Individual) -> float:
     return 1 - logistic(z) * _known(network.relative_complexity)
 
 
-def worth(network: Individual, settings: EvolutionConfig) -> float:
+def worth(network: Individual, settings: SelectionConfig) -> float:
     """A network's weight in whatever is drawn about parents: f_r, or where all count alike its average."""
     return AVERAGE if settings.parents == "even" else _known(network.relative_fitness)
 
 
-def share(one: Individual, other: Individual, settings: EvolutionConfig) -> float:
+def share(one: Individual, other: Individual, settings: SelectionConfig) -> float:
     """The probability with which a gene comes from the first parent; of equals the visited one is fitter."""
     if settings.parent_shares == "even":
         return 0.5
@@ -70,42 +91,24 @@ def share(one: Individual, other: Individual, settings: EvolutionConfig) -> floa
     return mine / (mine + yours)
 
 
-def reproduce(
-    state: EcosystemState, *, generation: int, family: Family, settings: EvolutionConfig
-) -> Reproduced:
-    """Visit every evaluated network once, species by species; all are a generation older.
-
-    Where the settings ask for no evolution, nobody is visited.
-    """
-    networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
-    state = replace(state, networks=networks)
-    visits = _Visits(state, generation, family, settings)
-    if not settings.evolve:
-        return visits.result()
-
-    groups = census.by_species(census.evaluated(networks))
-    means = {species: mean_fitness(group) for species, group in groups.items()}
-    rng = generator(settings.seed, "species order", generation=generation)
-    even = settings.parents == "even"
-    by_mean = draws.order([AVERAGE] * len(means) if even else relative(list(means.values())), rng)
-    species_averages = {species.id: species.average for species in state.species} or {0: state.average}
-    for species in (list(groups)[place] for place in by_mean):
-        z = averages.standing(species_averages[species], means[species])
-        visits.visit_species(species, groups[species], mutation_probability=1 - logistic(z))
-    return visits.result()
-
-
 class _Visits:
     """What has happened so far in the visits of one generation: the working copy of the networks."""
 
     def __init__(
-        self, state: EcosystemState, generation: int, family: Family, settings: EvolutionConfig
+        self,
+        state: EcosystemState,
+        generation: int,
+        family: Family[Any],
+        config: Config,
+        register: Register,
     ) -> None:
         self._state = state
         self._generation = generation
         self._family = family
-        self._settings = settings
-        self._register = Register(state, generation=generation, settings=settings)
+        self._seed = config.evolution.seed
+        self._most_parameters = config.evolution.max_parameters
+        self._settings = config.selection
+        self._register = register
         self._networks = {network.id: network for network in state.networks}
         self._most_offspring = len(state.networks) // 2
         self._born: list[Individual] = []
@@ -119,7 +122,7 @@ class _Visits:
     def visit_species(self, species: int, group: list[Individual], *, mutation_probability: float) -> None:
         """Visit the members of one species, as listed before any visit, in an order drawn by f_r."""
         weights = {network.id: worth(network, self._settings) for network in group}
-        rng = generator(self._settings.seed, "visiting order", generation=self._generation, network=species)
+        rng = generator(self._seed, "visiting order", generation=self._generation, network=species)
         partners = draws.Urn(weights)
         ids = list(weights)
         for place in draws.order(list(weights.values()), rng):
@@ -129,7 +132,7 @@ class _Visits:
                 partners.remove(id)
 
     def _visit(self, id: int, partners: draws.Urn, mutation_probability: float) -> None:
-        rng = generator(self._settings.seed, "visit", generation=self._generation, network=id)
+        rng = generator(self._seed, "visit", generation=self._generation, network=id)
         network = self._networks[id]
         alone = self._settings.parents == "alone"
         partner = network if alone else self._networks[partners.draw(rng)]
@@ -141,33 +144,25 @@ class _Visits:
     def _mating_probability(self, network: Individual, partner: Individual) -> float:
         if len(self._born) >= self._most_offspring:
             return 0.0
-        similarity = 1.0
-        if not self._settings.speciation and partner.id != network.id:
-            similarity = self._family.similarity(network.phenotype, partner.phenotype)
         return mating_probability(
             worth(network, self._settings),
             worth(partner, self._settings),
             born=len(self._born),
-            similarity=similarity,
+            similarity=self._register.affinity(self._family, network, partner),
         )
 
     def _mate(self, network: Individual, partner: Individual, rng: np.random.Generator) -> None:
         """A child of two, or of a network that drew itself a clone; none if it would be too large."""
         if partner.id == network.id:
             parents: tuple[int, ...] = (network.id,)
-            phenotype = self._family.resize(network.phenotype, rng)
+            phenotype = self._family.clone(network.phenotype, rng)
         else:
             parents = (network.id, partner.id)
             part = share(network, partner, self._settings)
             phenotype = self._family.cross(network.phenotype, partner.phenotype, share=part, rng=rng)
         if self._is_too_large(phenotype):
             return
-        if self._settings.speciation and self._family.key(phenotype) != self._register.key(network.species):
-            raise VariationError(
-                f"the child of networks {parents} has the key {self._family.key(phenotype)!r}, not that of "
-                f"its species, {self._register.key(network.species)!r}; mend the family's cross or resize"
-            )
-        self._register.birth(network.species)
+        self._register.birth(network.species, self._family.key(phenotype))
         self._born.append(
             Individual(
                 id=self._state.next_network + len(self._born),
@@ -198,7 +193,7 @@ class _Visits:
             self._reasons[mutation.reason] += 1
         self._networks[network.id] = replace(changed, events=(*network.events, event))
 
-    def _judge(self, network: Individual, mutation: Mutation) -> tuple[EventOutcome, Individual]:
+    def _judge(self, network: Individual, mutation: Mutation[Any]) -> tuple[EventOutcome, Individual]:
         """The mutated network in its species; the old one, whole, where the mutation failed or is refused."""
         if mutation.phenotype is None:
             return "failed", network
@@ -210,10 +205,10 @@ class _Visits:
         return "applied", replace(network, phenotype=mutation.phenotype, species=species)
 
     def _is_too_large(self, phenotype: object) -> bool:
-        limit = self._settings.max_parameters
-        return limit is not None and self._family.parameters(phenotype) > limit
+        most = self._most_parameters
+        return most is not None and self._family.parameters(phenotype) > most
 
-    def result(self) -> Reproduced:
+    def result(self) -> Selected:
         """The state with everybody who was changed or born."""
         state = replace(
             self._state,
@@ -222,7 +217,7 @@ class _Visits:
             next_network=self._state.next_network + len(self._born),
             next_species=self._register.next_species,
         )
-        return Reproduced(
+        return Selected(
             state=state,
             offspring=len(self._born),
             mutations=self._count["applied"],

@@ -6,20 +6,82 @@ A species is the set of networks with one key. It exists while it has a member; 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config
+from epicortex.ecosystem.start import with_species, without_species
 from epicortex.ecosystem.state import EcosystemState, Individual, Species
+from epicortex.errors import VariationError
+from epicortex.families.family import Family
 
 
-class Register:
-    """The species within one generation: a working copy of the state's, so that no move rebuilds the state.
+class SpeciesByKey:
+    """The paper's rule: a species is the set of networks with equal keys, and networks mate within it."""
 
-    Without speciation every network is of species 0, and nothing is founded, refused or extinct.
-    """
+    def __init__(self, config: Config) -> None:
+        self._config = config
 
-    def __init__(self, state: EcosystemState, *, generation: int, settings: EvolutionConfig) -> None:
-        self._speciation = settings.speciation
-        self._limit = settings.species_limit
+    def start(self, family: Family[Any], *, ancestor: Any | None = None) -> EcosystemState:
+        """Founders spread evenly over a few species."""
+        return with_species(self._config, family, ancestor=ancestor)
+
+    def register(self, state: EcosystemState, *, generation: int) -> KeyRegister:
+        """Species by their keys, with the limit in force."""
+        return KeyRegister(state, generation=generation, limit=self._config.evolution.species_limit)
+
+
+class NoSpecies:
+    """Every network is of species 0: any two may mate, the more readily the more alike they are."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def start(self, family: Family[Any], *, ancestor: Any | None = None) -> EcosystemState:
+        """Founders that differ by one mutation each."""
+        return without_species(self._config, family, ancestor=ancestor)
+
+    def register(self, state: EcosystemState, *, generation: int) -> OpenRegister:
+        """Nothing is founded, refused or extinct."""
+        del generation
+        return OpenRegister(state)
+
+
+class OpenRegister:
+    """A generation without species."""
+
+    founded = 0
+    extinct = 0
+    species: tuple[Species, ...] = ()
+
+    def __init__(self, state: EcosystemState) -> None:
+        self.next_species = state.next_species
+        self._members = len(state.networks)
+
+    def members(self, species: int) -> int:
+        """How many networks there are."""
+        del species
+        return self._members
+
+    def affinity(self, family: Family[Any], one: Individual, other: Individual) -> float:
+        """The overlap of their genomes; a network is always ready for itself."""
+        return 1.0 if one.id == other.id else family.similarity(one.phenotype, other.phenotype)
+
+    def birth(self, species: int, key: str) -> None:
+        """A child was born."""
+        del species, key
+        self._members += 1
+
+    def move(self, home: int, key: str) -> int:
+        """It stays where it is."""
+        del key
+        return home
+
+
+class KeyRegister:
+    """The species within one generation: a working copy of the state's, so that no move rebuilds the state."""
+
+    def __init__(self, state: EcosystemState, *, generation: int, limit: int) -> None:
+        self._limit = limit
         self._generation = generation
         self._species = {species.id: species for species in state.species}
         self._by_key = {species.key: species.id for species in state.species}
@@ -37,12 +99,18 @@ class Register:
         """How many networks a species has at this moment: newborn, arrived and failed ones too."""
         return self._members[species]
 
-    def key(self, species: int) -> str:
-        """The key of a species."""
-        return self._species[species].key
+    def affinity(self, family: Family[Any], one: Individual, other: Individual) -> float:
+        """Partners are of one species: their genes can be exchanged."""
+        del family, one, other
+        return 1.0
 
-    def birth(self, species: int) -> None:
+    def birth(self, species: int, key: str) -> None:
         """A child was born into its parents' species."""
+        if key != self._species[species].key:
+            raise VariationError(
+                f"a child has the key {key!r}, not that of its species, {self._species[species].key!r}; "
+                "correct the family's cross or clone"
+            )
         self._members[species] += 1
 
     def move(self, home: int, key: str) -> int | None:
@@ -52,7 +120,7 @@ class Register:
         species that dies out with this very move counts as free.
         """
         target = self._by_key.get(key)
-        if target == home or not self._speciation:
+        if target == home:
             return home
         if target is None:
             freed = 1 if self._members[home] == 1 else 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config, EvolutionConfig
 from epicortex.ecosystem.state import EcosystemState, Individual, Species
 from epicortex.errors import ConfigError
 from epicortex.families.family import Family
@@ -21,44 +21,60 @@ from epicortex.randomness import generator
 TRIES = 1000
 
 
-def start(settings: EvolutionConfig, family: Family, *, ancestor: Any | None = None) -> EcosystemState:
-    """The ecosystem before its first generation. An ancestor becomes network 1 as it is, weights and all."""
+def with_species(config: Config, family: Family[Any], *, ancestor: Any | None = None) -> EcosystemState:
+    """Founders of several species, or of one where all are to be alike."""
+    settings = config.evolution
+    first = _first(settings, family, ancestor)
+    if config.speciation.founders == "alike":
+        prototypes = [first]
+        homes = [1] * settings.initial_networks
+        others = [family.minimal(_rng(settings, network=id)) for id in range(2, len(homes) + 1)]
+    else:
+        prototypes = _prototypes(first, settings, family)
+        counts = shares(settings.initial_networks, len(prototypes))
+        homes = [species for species, count in enumerate(counts, 1) for _ in range(count)]
+        others = [_member(id, prototypes[home - 1], settings, family) for id, home in enumerate(homes[1:], 2)]
+    species = tuple(
+        Species(id=id, key=family.key(prototype), founded=0) for id, prototype in enumerate(prototypes, 1)
+    )
+    return _state([first, *others], homes, species)
+
+
+def without_species(config: Config, family: Family[Any], *, ancestor: Any | None = None) -> EcosystemState:
+    """Founders that are minimal with one growing mutation each, or all alike."""
+    settings = config.evolution
+    first = _first(settings, family, ancestor)
+    numbers = range(1, settings.initial_networks + 1)
+    if config.speciation.founders == "alike":
+        phenotypes = [first, *(family.minimal(_rng(settings, network=id)) for id in numbers[1:])]
+    else:
+        phenotypes = [_mutant(id, settings, family) for id in numbers]
+        if ancestor is not None:
+            phenotypes[0] = ancestor
+    return _state(phenotypes, [0] * len(phenotypes), ())
+
+
+def _first(settings: EvolutionConfig, family: Family[Any], ancestor: Any | None) -> Any:
+    """The network to start from. An ancestor becomes network 1 as it is, weights and all."""
     first = family.minimal(_rng(settings, network=1)) if ancestor is None else ancestor
     if not _fits(first, settings, family):
         raise ConfigError(
             f"evolution.max_parameters = {settings.max_parameters}: the network to start from already has "
             f"{family.parameters(first)} parameters; raise max_parameters"
         )
-    if settings.founders == "alike":
-        prototypes = [first] if settings.speciation else []
-        species = [len(prototypes)] * settings.initial_networks
-        others = [family.minimal(_rng(settings, network=id)) for id in range(2, len(species) + 1)]
-        phenotypes = [first, *others]
-    elif settings.speciation:
-        prototypes = _prototypes(first, settings, family)
-        homes = shares(settings.initial_networks, len(prototypes))
-        species = [species for species, count in enumerate(homes, 1) for _ in range(count)]
-        others = [
-            _member(id, prototypes[home - 1], settings, family) for id, home in enumerate(species[1:], 2)
-        ]
-        phenotypes = [first, *others]
-    else:
-        prototypes = []
-        species = [0] * settings.initial_networks
-        phenotypes = [_mutant(id, settings, family) for id in range(1, settings.initial_networks + 1)]
-        if ancestor is not None:
-            phenotypes[0] = ancestor
+    return first
+
+
+def _state(phenotypes: list[Any], homes: list[int], species: tuple[Species, ...]) -> EcosystemState:
     return EcosystemState(
         generation=0,
         networks=tuple(
             Individual(id=id, phenotype=phenotype, parents=(), birth=0, species=home)
-            for id, (phenotype, home) in enumerate(zip(phenotypes, species, strict=True), 1)
+            for id, (phenotype, home) in enumerate(zip(phenotypes, homes, strict=True), 1)
         ),
-        species=tuple(
-            Species(id=id, key=family.key(prototype), founded=0) for id, prototype in enumerate(prototypes, 1)
-        ),
+        species=species,
         next_network=len(phenotypes) + 1,
-        next_species=len(prototypes) + 1,
+        next_species=len(species) + 1,
     )
 
 
@@ -72,7 +88,7 @@ def shares(networks: int, species: int) -> list[int]:
     return [each + (place < remainder) for place in range(species)]
 
 
-def _prototypes(first: Any, settings: EvolutionConfig, family: Family) -> list[Any]:
+def _prototypes(first: Any, settings: EvolutionConfig, family: Family[Any]) -> list[Any]:
     """One network of each initial species; only the first is an inhabitant, the others give their key."""
     prototypes, known = [first], {family.key(first)}
     for id in range(2, settings.initial_species + 1):
@@ -81,7 +97,7 @@ def _prototypes(first: Any, settings: EvolutionConfig, family: Family) -> list[A
     return prototypes
 
 
-def _prototype(id: int, known: set[str], settings: EvolutionConfig, family: Family) -> Any:
+def _prototype(id: int, known: set[str], settings: EvolutionConfig, family: Family[Any]) -> Any:
     """A network grown from the minimal one until its key is new; too large a step starts from there again."""
     rng = generator(settings.seed, "founding a species", network=id)
     phenotype = family.minimal(rng)
@@ -98,7 +114,7 @@ def _prototype(id: int, known: set[str], settings: EvolutionConfig, family: Fami
     )
 
 
-def _member(id: int, prototype: Any, settings: EvolutionConfig, family: Family) -> Any:
+def _member(id: int, prototype: Any, settings: EvolutionConfig, family: Family[Any]) -> Any:
     """A network of the prototype's species with shapes and weights of its own."""
     rng = _rng(settings, network=id)
     for _ in range(TRIES):
@@ -111,7 +127,7 @@ def _member(id: int, prototype: Any, settings: EvolutionConfig, family: Family) 
     )
 
 
-def _mutant(id: int, settings: EvolutionConfig, family: Family) -> Any:
+def _mutant(id: int, settings: EvolutionConfig, family: Family[Any]) -> Any:
     """A minimal network with one growing mutation, unless that makes it too large."""
     rng = _rng(settings, network=id)
     minimal = family.minimal(rng)
@@ -119,7 +135,7 @@ def _mutant(id: int, settings: EvolutionConfig, family: Family) -> Any:
     return grown if _fits(grown, settings, family) else minimal
 
 
-def _fits(phenotype: Any, settings: EvolutionConfig, family: Family) -> bool:
+def _fits(phenotype: Any, settings: EvolutionConfig, family: Family[Any]) -> bool:
     return settings.max_parameters is None or family.parameters(phenotype) <= settings.max_parameters
 
 

@@ -5,8 +5,11 @@ A checkpoint is this state written down. Nothing here acts; the rules are in the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from epicortex.families.family import Array
 
 EventOutcome: TypeAlias = Literal["applied", "refused", "failed"]
 
@@ -49,6 +52,10 @@ class Individual:
     fitness_before: float | None = None
     relative_fitness: float | None = None
     relative_complexity: float | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """What the evaluator measured besides, by name."""
+    losses: Array | None = None
+    """The loss of each sample that fitness was measured on, where the evaluator gives it."""
     failed: str | None = None
     events: tuple[Event, ...] = ()
     """What was tried on it since its last evaluation was written down."""

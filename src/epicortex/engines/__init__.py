@@ -7,25 +7,27 @@ group `epicortex.engines`. Nothing of an engine is imported unless it is asked f
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Final
 
+from epicortex import registry
 from epicortex.config import Config
 from epicortex.engines.base import Engine
 from epicortex.engines.setup import WorkerSetup
-from epicortex.errors import ConfigError, EpiCortexError
+from epicortex.errors import ConfigError
 
 __all__ = ["Engine", "WorkerSetup", "check_engine", "create", "enlisted", "names"]
 
-ENTRY_POINTS: Final = "epicortex.engines"
-_BUILT_IN: Final = {
-    "serial": "epicortex.engines.serial:SerialEngine",
-    "processes": "epicortex.engines.processes:ProcessEngine",
-    "ray": "epicortex.engines.ray:RayEngine",
-    "mpi": "epicortex.engines.mpi:MpiEngine",
-}
+_SHELF: Final = registry.Shelf(
+    "engine",
+    "training.engine",
+    "epicortex.engines",
+    {
+        "serial": "epicortex.engines.serial:SerialEngine",
+        "processes": "epicortex.engines.processes:ProcessEngine",
+        "ray": "epicortex.engines.ray:RayEngine",
+        "mpi": "epicortex.engines.mpi:MpiEngine",
+    },
+)
 #: What engines need that may not be installed; the extra has the engine's name.
 _NEEDS: Final = {"ray": "ray", "mpi": "mpi4py"}
 
@@ -36,16 +38,13 @@ def names() -> tuple[str, ...]:
     >>> "processes" in names()
     True
     """
-    return tuple(dict.fromkeys((*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS)))))
+    return tuple(dict.fromkeys((*_SHELF.built_in, *registry.installed(_SHELF.group))))
 
 
 def check_engine(name: str) -> None:
     """Refuse an unknown name with `ConfigError`."""
-    known = names()
-    if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise ConfigError(f"training.engine: no engine is called {name!r}; {hint}")
+    if name not in names():
+        raise registry.unknown(_SHELF.setting, _SHELF.kind, name, names())
 
 
 def create(name: str, setup: WorkerSetup | None, config: Config) -> Engine:
@@ -76,24 +75,13 @@ def enlisted(name: str) -> bool:
 
 def _factory(name: str) -> Callable[[Config], Engine]:
     """An engine is made by a callable that takes the config."""
-    if name in _BUILT_IN:
-        module, _, attribute = _BUILT_IN[name].partition(":")
-        try:
-            factory: Callable[[Config], Engine] = getattr(import_module(module), attribute)
-        except (ImportError, RuntimeError) as error:  # the latter where mpi4py finds no MPI library
-            needed = _NEEDS.get(name)
-            if needed is None:
-                raise
-            missing = isinstance(error, ImportError) and error.name == needed
-            reason = f"{needed} is not installed" if missing else " ".join(str(error).split())
-            raise ConfigError(f"training.engine: {reason}; pip install 'epicortex[{name}]'") from error
-        return factory
-    (point,) = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name][:1]
     try:
-        factory = point.load()
-    except EpiCortexError:
-        raise
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"training.engine: {name!r} is installed but cannot be loaded: {reason}") from error
+        factory: Callable[[Config], Engine] = registry.find(_SHELF, name)
+    except (ImportError, RuntimeError) as error:  # the latter where mpi4py finds no MPI library
+        needed = _NEEDS.get(name)
+        if needed is None:
+            raise
+        missing = isinstance(error, ImportError) and error.name == needed
+        reason = f"{needed} is not installed" if missing else " ".join(str(error).split())
+        raise ConfigError(f"training.engine: {reason}; pip install 'epicortex[{name}]'") from error
     return factory

@@ -24,11 +24,12 @@ from epicortex.engines import mpi_ranks
 from epicortex.engines.base import Engine
 from epicortex.engines.mpi_ranks import Order
 from epicortex.engines.returns import Returns
-from epicortex.engines.serving import WorkerBroken, with_weights
+from epicortex.engines.serving import WorkerBroken, inward, outward
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.sharing import shared
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
+from epicortex.families.family import Family
 from epicortex.versions import versions
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class MpiEngine(Engine):
         self._returns = Returns("epicortex-mpi-outcomes")
         self._left = ExitStack()
         self._left.callback(_free.release)
+        self._family: Any = None
         self._executor: Any = None
         self._running = 0
         self._changed = threading.Condition(threading.RLock())
@@ -78,7 +80,8 @@ class MpiEngine(Engine):
 
     def prepare(self, setup: WorkerSetup) -> None:
         """Hand in the setup; the data set goes to the first rank of every host."""
-        content = setup.at(Path("elsewhere")).packed()
+        self._family = setup.family
+        content = setup.at(None).packed()
         try:
             data = self._mapped(setup)
         except EpiCortexError as error:
@@ -114,7 +117,8 @@ class MpiEngine(Engine):
         from epicortex.data import DataSet
 
         if setup.data is None:
-            assert setup.data_path is not None
+            if setup.data_path is None:
+                raise EngineError("the engine mpi evaluates on a data set only; use processes or ray")
             return DataSet.open(setup.data_path)
         if setup.data.path is not None:
             return setup.data
@@ -125,7 +129,7 @@ class MpiEngine(Engine):
         with self._changed:
             while self._executor is not None and self._running < self._count and (batch := self._batch()):
                 self._running += 1
-                answer = self._executor.submit(mpi_ranks.do, [task.job for task in batch])
+                answer = self._executor.submit(mpi_ranks.do, [outward(task.job, self._family) for task in batch])
                 answer.add_done_callback(partial(self._take_outcomes, batch))
 
     def _batch(self) -> list[Task]:
@@ -144,7 +148,7 @@ class MpiEngine(Engine):
             self._tasks.close(EngineError(str(error)), cancel=False)
         self._feed()
         if error is None:
-            self._returns.put(partial(_give_back, batch, answer.result()))
+            self._returns.put(partial(_give_back, batch, answer.result(), self._family))
         else:
             for task in batch:
                 self._tasks.worker_died(task, f"{type(error).__name__}: {error}")
@@ -161,6 +165,6 @@ class MpiEngine(Engine):
             self._world.everyone.Abort(1)
 
 
-def _give_back(batch: list[Task], outcomes: list[Outcome]) -> None:
+def _give_back(batch: list[Task], outcomes: list[Outcome], family: Family[Any]) -> None:
     for task, outcome in zip(batch, outcomes, strict=True):
-        task.future.set_result(with_weights(outcome, task.job))
+        task.future.set_result(inward(outcome, task.job, family))

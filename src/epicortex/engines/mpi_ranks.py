@@ -21,13 +21,12 @@ from mpi4py import MPI
 from mpi4py.futures import MPICommExecutor
 
 from epicortex.ecosystem.jobs import Job, Outcome
-from epicortex.engines import serving as bench
+from epicortex.engines import serving
 from epicortex.engines.sharing import shared
 from epicortex.errors import ConfigError, EpiCortexError
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.evaluation import Trainer
 
 ORDER: Final = 1
 DATA: Final = 2
@@ -102,40 +101,40 @@ def give(here: World, order: Order, data: DataSet) -> None:
 
 def serve() -> None:
     """What all other ranks do: train for one engine after another until rank 0 ends."""
-    global _trainer  # noqa: PLW0603  tasks of mpi4py.futures are functions
-    os.environ.update(bench.ENVIRONMENT)
-    bench.settle()
+    global _bench  # noqa: PLW0603  tasks of mpi4py.futures are functions
+    os.environ.update(serving.ENVIRONMENT)
+    serving.settle()
     here = world()
-    import epicortex.evaluation  # noqa: F401  (torch takes a second or two; meanwhile rank 0 reads the data)
+    import epicortex.evaluation.backprop  # noqa: F401  (torch takes a second; meanwhile rank 0 reads the data)
 
     while (order := _receive(here.everyone, ORDER)) is not None:
         with ExitStack() as files:
             try:
                 data = _data(here, files)
-                bench.check_versions(order.versions)
-                _trainer = bench.make_ready(order.content, data)
-            except bench.WorkerBroken as broken:
-                _trainer = broken
+                serving.check_versions(order.versions)
+                _bench = serving.make_ready(order.content, data)
+            except serving.WorkerBroken as broken:
+                _bench = broken
             with MPICommExecutor(here.everyone, root=0):
                 pass  # back when rank 0 has closed its engine
-            _trainer = None
+            _bench = None
         here.everyone.recv(source=0, tag=STOP)
 
 
-_trainer: Trainer | bench.WorkerBroken | None = None
+_bench: serving.Bench | serving.WorkerBroken | None = None
 
 
 def do(jobs: list[Job]) -> list[Outcome]:
     """The task that `mpi4py.futures` carries to a rank."""
-    if isinstance(_trainer, bench.WorkerBroken):
-        raise _trainer
-    assert _trainer is not None
+    if isinstance(_bench, serving.WorkerBroken):
+        raise _bench
+    assert _bench is not None
     everyone = world().everyone
 
     def should_stop() -> bool:
         return bool(everyone.iprobe(source=0, tag=STOP))
 
-    return [bench.perform(_trainer, job, should_stop=should_stop) for job in jobs]
+    return [_bench.perform(job, should_stop=should_stop) for job in jobs]
 
 
 def _data(here: World, files: ExitStack) -> DataSet:
@@ -145,11 +144,11 @@ def _data(here: World, files: ExitStack) -> DataSet:
     if here.host.rank > 0:
         kind, content = _receive(here.host, DATA)
         if kind == "broken":
-            raise bench.WorkerBroken(content)
+            raise serving.WorkerBroken(content)
         try:
             shared_data: DataSet = pickle.loads(content)
         except EpiCortexError as error:
-            raise bench.WorkerBroken(str(error)) from error
+            raise serving.WorkerBroken(str(error)) from error
         return shared_data
     chunks = _incoming_file(here.leaders)
     try:
@@ -160,7 +159,7 @@ def _data(here: World, files: ExitStack) -> DataSet:
             pass  # the other hosts get theirs
         reason = f"the data set cannot be written on {MPI.Get_processor_name()}: {error}"
         _tell_host(here, reason)
-        raise bench.WorkerBroken(reason) from error
+        raise serving.WorkerBroken(reason) from error
     _tell_host(here, data)
     return data
 

@@ -10,7 +10,7 @@ import atexit
 import threading
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import Final
+from typing import Any, Final
 
 from epicortex.config import Config
 from epicortex.ecosystem.jobs import Job, Outcome
@@ -18,11 +18,12 @@ from epicortex.engines.base import Engine
 from epicortex.engines.channel import encode
 from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, WorkerLost, WorkerProcess
-from epicortex.engines.serving import WorkerBroken, with_weights
+from epicortex.engines.serving import WorkerBroken, inward, outward
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.sharing import shared
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError
+from epicortex.families.family import Family
 
 _LOOK_SECONDS: Final = 0.5
 
@@ -39,6 +40,7 @@ class ProcessEngine(Engine):
         self._tasks = TaskQueue()
         self._lock = threading.Lock()
         self._setup: list[bytes | memoryview] | None = None
+        self._family: Family[Any] | None = None
         self._prepared = threading.Event()
         self._files = ExitStack()
         self._running: set[WorkerProcess] = set()
@@ -70,6 +72,7 @@ class ProcessEngine(Engine):
             file = self._files.enter_context(shared(setup.data.write_to))
             orphans_remove = [file.path] if file.orphans_remove else []
             setup = setup.at(file.path)
+        self._family = setup.family
         self._setup = encode((setup.packed(), orphans_remove))
         self._prepared.set()
 
@@ -144,14 +147,15 @@ class ProcessEngine(Engine):
 
     def _finished(self, task: Task, worker: WorkerProcess) -> bool:
         """Have a task done; False if the worker was lost, the task then being put back or failed."""
-        job = task.job
+        job, family = task.job, self._family
+        assert family is not None
         try:
-            outcome = worker.run(encode(job), self._hang_limit)
+            outcome = worker.run(encode(outward(job, family)), self._hang_limit)
         except WorkerLost as lost:
             self._tasks.worker_died(task, str(lost))
             return False
         except BaseException as error:
             task.future.set_exception(EngineError(f"network {job.network} cannot be trained: {error}"))
             raise
-        task.future.set_result(with_weights(outcome, job))
+        task.future.set_result(inward(outcome, job, family))
         return True

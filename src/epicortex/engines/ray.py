@@ -17,7 +17,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import ray
@@ -31,10 +30,11 @@ from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, START_LIMIT
 from epicortex.engines.ray_worker import RayWorker
 from epicortex.engines.returns import Returns
-from epicortex.engines.serving import ENVIRONMENT, with_weights
+from epicortex.engines.serving import ENVIRONMENT, inward, outward
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
+from epicortex.families.family import Family
 from epicortex.versions import versions
 
 _TICK: Final = 0.5
@@ -67,6 +67,7 @@ class RayEngine(Engine):
         self._tasks = TaskQueue()
         self._returns = Returns("epicortex-ray-outcomes")
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._family: Any = None
         self._package: tuple[Any, ...] | None = None
         self._workers: set[_Worker] = set()
         self._idle: deque[_Worker] = deque()
@@ -92,7 +93,7 @@ class RayEngine(Engine):
 
     def prepare(self, setup: WorkerSetup) -> None:
         """Hand in the setup. The data set goes into the object store, from where each node gets one copy."""
-        content = setup.at(Path("elsewhere")).packed()
+        content = setup.at(None).packed()
         self._events.put(partial(self._take_setup, setup, content))
 
     def submit(self, job: Job) -> Future[Outcome]:
@@ -209,13 +210,9 @@ class RayEngine(Engine):
         self._prepare_worker(worker)
 
     def _take_setup(self, setup: WorkerSetup, content: bytes) -> None:
-        from epicortex.data import DataSet
-
-        data = setup.data
-        if data is None:
-            assert setup.data_path is not None
-            data = DataSet.open(setup.data_path)
-        self._package = content, versions(), ray.put(data.detached())
+        data = setup.data_set()
+        self._family = setup.family
+        self._package = content, versions(), ray.put(None if data is None else data.detached())
         for worker in self._workers:
             self._prepare_worker(worker)
 
@@ -248,7 +245,7 @@ class RayEngine(Engine):
             worker.task, worker.silent = task, 0.0
             # Ray sends what is small with the call; what is large goes into the object store and travels
             # as a reference.
-            answer = worker.actor.run.remote(pickle.dumps(task.job, protocol=5))
+            answer = worker.actor.run.remote(pickle.dumps(outward(task.job, self._family), protocol=5))
             self._when_done(answer, partial(self._take_outcome, worker, task))
 
     def _take_outcome(self, worker: _Worker, task: Task, answer: Future[bytes]) -> None:
@@ -261,7 +258,7 @@ class RayEngine(Engine):
             return
         worker.task = None
         self._idle.append(worker)
-        self._returns.put(partial(_give_back, task, answer.result()))
+        self._returns.put(partial(_give_back, task, answer.result(), self._family))
         self._hand_out()
 
     def _lose(self, worker: _Worker, how: str, *, at_fault: bool) -> None:
@@ -279,13 +276,13 @@ class RayEngine(Engine):
         reference.future().add_done_callback(lambda future: self._events.put(partial(then, future)))
 
 
-def _give_back(task: Task, content: bytes) -> None:
+def _give_back(task: Task, content: bytes, family: Family[Any]) -> None:
     try:
-        outcome: Outcome = pickle.loads(content)
+        outcome = inward(pickle.loads(content), task.job, family)
     except Exception as error:
         task.future.set_exception(EngineError(f"network {task.job.network} came back damaged: {error}"))
     else:
-        task.future.set_result(with_weights(outcome, task.job))
+        task.future.set_result(outcome)
 
 
 def _went_with_its_node(error: BaseException) -> bool:

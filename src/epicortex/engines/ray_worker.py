@@ -11,42 +11,41 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from epicortex.engines import serving as bench
+from epicortex.engines import serving
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.evaluation import Trainer
 
 
 class RayWorker:
     """Trains one network at a time; `pulse` answers in a thread of its own meanwhile."""
 
     def __init__(self) -> None:
-        bench.keep_freed_memory()
-        import epicortex.evaluation  # noqa: F401  (torch takes a second or two; meanwhile the data is read)
+        serving.keep_freed_memory()
+        import epicortex.evaluation.backprop  # noqa: F401  (torch takes a second; meanwhile the data is read)
 
-        self._trainer: Trainer | None = None
+        self._bench: serving.Bench | None = None
         self._alive: float | None = None
 
-    def prepare(self, content: bytes, made_with: Mapping[str, str], data: DataSet) -> tuple[str, int, str]:
+    def prepare(self, content: bytes, made_with: Mapping[str, str], data: DataSet | None) -> tuple[str, int, str]:
         """Get ready to work; gives the node, the process id, and why it cannot, if it cannot."""
         import ray
 
         try:
-            bench.check_versions(made_with)
+            serving.check_versions(made_with)
             # The arrays are the node's own copy in the object store, mapped by all its workers.
-            self._trainer = bench.make_ready(content, data)
+            self._bench = serving.make_ready(content, data)
             broken = ""
-        except bench.WorkerBroken as error:
+        except serving.WorkerBroken as error:
             broken = str(error)
         return ray.get_runtime_context().get_node_id(), os.getpid(), broken
 
     def run(self, job: bytes) -> bytes:
         """Do a job."""
-        assert self._trainer is not None
+        assert self._bench is not None
         self._beat()
         try:
-            outcome = bench.perform(self._trainer, pickle.loads(job), heartbeat=self._beat)
+            outcome = self._bench.perform(pickle.loads(job), heartbeat=self._beat)
         finally:
             self._alive = None
         return pickle.dumps(outcome, protocol=5)

@@ -36,7 +36,7 @@ class SerialEngine(Engine):
         return 1
 
     def prepare(self, setup: WorkerSetup) -> None:
-        """Hand in the setup; the trainer is built in the engine's thread."""
+        """Hand in the setup; the evaluator is made in the engine's thread."""
         self._setup = setup
         self._prepared.set()
 
@@ -57,14 +57,14 @@ class SerialEngine(Engine):
         if self._setup is None or self._tasks.closed is not None:
             return
         try:
-            trainer = self._setup.trainer()
+            evaluator = self._setup.evaluator()
         except Exception as error:
             reason = str(error) if isinstance(error, EpiCortexError) else f"{type(error).__name__}: {error}"
             self._tasks.close(EngineError(reason), cancel=False)
             return
         while (task := self._tasks.take()) is not None:
             try:
-                outcome = trainer.run(task.job, should_stop=lambda: self._tasks.closed is not None)
+                outcome = evaluator.run(task.job, should_stop=lambda: self._tasks.closed is not None)
             except BaseException as error:
                 closed = self._tasks.closed
                 task.future.set_exception(error if closed is None else EngineError(str(closed)))

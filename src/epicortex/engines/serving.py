@@ -13,16 +13,18 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.engines.setup import WorkerSetup
 from epicortex.errors import EpiCortexError
+from epicortex.families.family import Family
 from epicortex.versions import versions
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.evaluation import Trainer
+    from epicortex.evaluation.evaluator import Evaluator
 
 #: One thread for every library that would start more, and sums in a fixed order on graphics processors.
 ENVIRONMENT: Final = {
@@ -61,40 +63,9 @@ def keep_freed_memory() -> None:
             mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
-def make_ready(content: bytes, data: DataSet | None = None) -> Trainer:
-    """The trainer of a packed setup, over this data set or its own; `WorkerBroken` says why there is none."""
-    try:
-        trainer: Trainer = pickle.loads(content).trainer(data)
-    except Exception as error:
-        reason = str(error) if isinstance(error, EpiCortexError) else f"{type(error).__name__}: {error}"
-        raise WorkerBroken(" ".join(reason.split())) from error
-    return trainer
+@dataclass(frozen=True, slots=True, eq=False)
+class Bench:
+    """A worker that is ready: what it evaluates with, and the family that reads what it is sent."""
 
-
-def check_versions(expected: Mapping[str, str]) -> None:
-    """Refuse to work where the bits would come out otherwise than in the main process."""
-    for name, here in versions().items():
-        if here != expected[name]:
-            raise WorkerBroken(
-                f"{platform.node()} has {name} {here} and the main process has {expected[name]}; "
-                "install the same version everywhere"
-            )
-
-
-def perform(
-    trainer: Trainer,
-    job: Job,
-    *,
-    heartbeat: Callable[[], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> Outcome:
-    """Do a job. Weights that did not change are left out: who sent them has them (see `with_weights`)."""
-    outcome = trainer.run(job, heartbeat=heartbeat, should_stop=should_stop)
-    return replace(outcome, phenotype=None) if outcome.phenotype is job.phenotype else outcome
-
-
-def with_weights(outcome: Outcome, job: Job) -> Outcome:
-    """An outcome that came without weights because they are the job's own."""
-    if outcome.failed is None and outcome.phenotype is None:
-        return replace(outcome, phenotype=job.phenotype)
-    return outcome
+    evaluator: Evaluator
+    family: Family[Any]

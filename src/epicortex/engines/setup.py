@@ -1,72 +1,58 @@
-"""All that a worker needs to train networks: the data set, the settings, and live functions of the user's."""
+"""All that a worker needs to evaluate networks: how, of which family, and on which data set."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from epicortex.config import TrainingConfig
+from epicortex import registry
 from epicortex.errors import EngineError
+from epicortex.families.family import Family
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
-    from epicortex.evaluation import FitnessFunction, OptimiserFactory, Trainer
-    from epicortex.families.activations import Activations
+    from epicortex.evaluation.evaluator import Evaluator, Recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorkerSetup:
-    """What a `Trainer` is built from, in any process. One of `data` and `data_path` is given."""
+    """What an evaluator is made from, in any process."""
 
-    training: TrainingConfig
-    activations: Activations
-    seed: int
+    recipe: Recipe
+    family: Family[Any]
     data: DataSet | None = None
-    """The data set; where it has a file, workers in other processes map that."""
+    """The data set, where there is one; workers in other processes map its file, where it has one."""
     data_path: Path | None = None
     """The file of a saved data set."""
-    fitness: FitnessFunction | None = None
-    """The user's own function that `training.fitness` names."""
-    optimiser: OptimiserFactory | None = None
-    """The user's own optimiser that `training.optimiser` names."""
 
-    def __post_init__(self) -> None:
-        if self.data is None and self.data_path is None:
-            raise EngineError("a worker needs a data set: give `data` or `data_path`")
-
-    def at(self, path: Path) -> WorkerSetup:
-        """The same with the data set in a file."""
+    def at(self, path: Path | None) -> WorkerSetup:
+        """The same with the data set in a file, where there is one."""
         return replace(self, data=None, data_path=path)
 
     def packed(self) -> bytes:
         """As bytes for another process, which must be one of ours; what cannot travel is an `EngineError`."""
         import cloudpickle  # type: ignore[import-untyped]
 
+        registry.by_value()
         try:
             # not plain pickle, since a user's function may live in the script itself
             content: bytes = cloudpickle.dumps(self, protocol=5)
         except Exception as error:
             raise EngineError(
-                f"the fitness function or optimiser cannot be sent to a worker process ({error}); define it "
+                f"a function or part of your own cannot be sent to a worker process ({error}); define it "
                 "at the top of a module, or set training.engine to serial"
             ) from error
         return content
 
-    def trainer(self, data: DataSet | None = None) -> Trainer:
-        """A trainer for this setup, in this process; over another place of its data set, if one is given."""
+    def data_set(self) -> DataSet | None:
+        """The data set, opened where it is a file."""
+        if self.data is not None or self.data_path is None:
+            return self.data
         from epicortex.data import DataSet
-        from epicortex.evaluation import Trainer
 
-        data = data or self.data
-        if data is None:
-            assert self.data_path is not None
-            data = DataSet.open(self.data_path)
-        return Trainer(
-            data,
-            self.training,
-            self.activations,
-            seed=self.seed,
-            fitness=self.fitness,
-            optimiser=self.optimiser,
-        )
+        return DataSet.open(self.data_path)
+
+    def evaluator(self, data: DataSet | None = None) -> Evaluator:
+        """The evaluator, in this process; over another place of its data set, if one is given."""
+        return self.recipe.open(data or self.data_set())

@@ -18,11 +18,11 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex.engines import serving as bench
+from epicortex.engines import serving
 from epicortex.engines.channel import Channel, ChannelClosed
 
 if TYPE_CHECKING:
-    from epicortex.evaluation import Trainer
+    from epicortex.engines.serving import Bench
 
 _PR_SET_PDEATHSIG: Final = 1
 _HEARTBEAT_SECONDS: Final = 1.0
@@ -31,25 +31,25 @@ _HEARTBEAT_SECONDS: Final = 1.0
 def main(descriptor: int, parent: int) -> None:
     """Serve the parent at the other end of the socket until it goes."""
     _die_with(parent)
-    bench.settle()
+    serving.settle()
     channel = Channel(socket.socket(fileno=descriptor))
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     leftover: list[Path] = []
     threading.Thread(target=_listen, args=(channel, messages, leftover), daemon=True).start()
-    import epicortex.evaluation  # noqa: F401  (torch takes a second or two; meanwhile the parent reads the data)
+    import epicortex.evaluation.backprop  # noqa: F401  (torch takes a second; meanwhile the parent reads data)
 
     content, orphans_remove = messages.get()
     leftover += orphans_remove
     try:
-        trainer = bench.make_ready(content)
-    except bench.WorkerBroken as broken:
+        bench = serving.make_ready(content)
+    except serving.WorkerBroken as broken:
         channel.send(("broken", str(broken)))
         return
     channel.send(("ready", None))
-    _serve(channel, messages, trainer)
+    _serve(channel, messages, bench)
 
 
-def _serve(channel: Channel, messages: queue.SimpleQueue[Any], trainer: Trainer) -> None:
+def _serve(channel: Channel, messages: queue.SimpleQueue[Any], bench: Bench) -> None:
     spoken = 0.0
 
     def heartbeat() -> None:
@@ -63,7 +63,7 @@ def _serve(channel: Channel, messages: queue.SimpleQueue[Any], trainer: Trainer)
         job = messages.get()
         spoken = 0.0
         heartbeat()
-        outcome = bench.perform(trainer, job, heartbeat=heartbeat)
+        outcome = bench.perform(job, heartbeat=heartbeat)
         channel.send(("done", outcome))
         del job, outcome
 

@@ -1,87 +1,79 @@
-"""One network through one generation: scored while newborn, trained, scored.
+"""The evaluator `backprop`: one network through one generation: scored while newborn, trained, scored.
 
-The same job gives the same bits in any process. A network that yields NaN, runs out of memory or time, or
-raises, comes back as a failed outcome with its reason; it never ends a run.
+Structure is never touched here, only weights. What is drawn, and from which samples, is in `samples`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Self
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from epicortex import randomness
-from epicortex.config import TrainingConfig
+from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Job, Outcome
-from epicortex.errors import EpiCortexError
+from epicortex.errors import ConfigError
+from epicortex.evaluation import scoring
 from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.evaluation.checks import find_device
-from epicortex.evaluation.fitness import (
-    BUILT_IN,
-    FitnessFunction,
-    accuracy,
-    balanced_accuracy,
-    confusion_matrix,
-)
+from epicortex.evaluation.checks import check_training, find_device
+from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
+from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE, flattened
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
-from epicortex.evaluation.samples import Samples, class_weights, draw_batches, fitness_samples, split
-from epicortex.families.activations import Activations
-from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.irregular import IrregularConv
-from epicortex.families.layered.network import Network
-from epicortex.families.layered.phenotype import Phenotype
-
-#: How many numbers the largest feature map of a scoring batch may hold: about what a cache does.
-_SCORING_NUMBERS: Final = 2**19
-_MEMORY_WORDS: Final = ("can't allocate memory", "out of memory", "bad_alloc", "could not create a memory")
-
-
-class Stopped(EpiCortexError):
-    """Training was broken off because its caller asked for it."""
-
-
-class _NetworkFailed(Exception):
-    """This network cannot go on, for the reason given."""
+from epicortex.evaluation.samples import class_weights, draw_batches, fitness_samples
+from epicortex.families.family import Family
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Score:
-    """How a network does on one part of the data."""
+class Backprop:
+    """Training by backpropagation on a data set, as workers are told about it."""
 
-    accuracy: float
-    balanced_accuracy: float
-    confusion: NDArray[np.int64]
-    """How often each class (row) was taken for which (column)."""
-    predictions: NDArray[np.int64]
+    family: Family[Any]
+    training: TrainingConfig
+    seed: int
+    fitness: FitnessFunction | None = None
+    """The user's own function that `training.fitness` names."""
+    optimiser: OptimiserFactory | None = None
+    """The user's own optimiser that `training.optimiser` names."""
 
+    @classmethod
+    def from_config(cls, config: Config, family: Family[Any], functions: Mapping[str, Any]) -> Self:
+        """As the section `training` says."""
+        return cls(
+            family,
+            config.training,
+            config.evolution.seed,
+            functions.get("fitness"),
+            functions.get("optimiser"),
+        )
 
-@dataclass(slots=True)
-class _Pace:
-    """What happens between two batches: a sign of life, a look at the clock, and at whether to stop."""
+    def check(self, data: DataSet | None) -> None:
+        """Settings that could train no network are refused."""
+        if data is None:
+            raise ConfigError("evaluator: backprop needs a data set to train on")
+        own = {self.training.fitness: self.fitness} if self.fitness else None
+        check_training(self.training, data=data, fitness=own, optimiser=self.optimiser)
 
-    heartbeat: Callable[[], None] | None = None
-    should_stop: Callable[[], bool] | None = None
-    time_limit: float | None = None
-    began: float = field(default_factory=time.monotonic)
-
-    def __call__(self) -> None:
-        if self.heartbeat is not None:
-            self.heartbeat()
-        if self.should_stop is not None and self.should_stop():
-            raise Stopped("training was stopped")
-        if self.time_limit is not None and time.monotonic() - self.began > self.time_limit:
-            raise _NetworkFailed(f"took longer than the limit of {self.time_limit:g} s")
+    def open(self, data: DataSet | None) -> Trainer:
+        """A trainer over the data set."""
+        if data is None:
+            raise ConfigError("evaluator: backprop needs a data set to train on")
+        return Trainer(
+            data,
+            self.family,
+            self.training,
+            seed=self.seed,
+            fitness=self.fitness,
+            optimiser=self.optimiser,
+        )
 
 
 class Trainer:
@@ -90,8 +82,8 @@ class Trainer:
     def __init__(
         self,
         data: DataSet,
+        family: Family[Any],
         training: TrainingConfig,
-        activations: Activations,
         *,
         seed: int,
         fitness: FitnessFunction | None = None,
@@ -99,9 +91,9 @@ class Trainer:
         accelerated: bool | None = None,
     ) -> None:
         """`accelerated`: compute as suits a graphics processor; by default where there is one."""
-        self._data = data
+        self._classes = len(data.classes)
+        self._family = family
         self._training = training
-        self._activations = activations
         self._device = find_device(training.device)
         self._accelerated = self._device.type != "cpu" if accelerated is None else accelerated
         self._fitness = fitness
@@ -125,33 +117,22 @@ class Trainer:
         """Train and score one network. `heartbeat` is called between batches; so is `should_stop`,
         which breaks off with `Stopped`.
         """
-        pace = _Pace(heartbeat, should_stop, self._training.time_limit)
+        pace = Pace(heartbeat, should_stop, self._training.time_limit)
         try:
             with fixed_arithmetic(self._device):
                 return self._run(job, pace)
         except Stopped:
             raise
         except Exception as error:
-            return Outcome(job.network, job.generation, failed=_reason(error))
+            return Outcome(job.network, job.generation, failed=reason(error))
 
-    def score(self, phenotype: Phenotype, split_name: str = "test") -> Score:
-        """How a network does on a part of the data as stored: train, test or validation."""
-        samples = split(self._data, split_name, self._device)
-        with fixed_arithmetic(self._device):
-            logits = self._logits(self._build(phenotype), samples, _Pace())
-        predictions, labels = logits.argmax(1), samples.labels.cpu()
-        confusion = confusion_matrix(predictions, labels, len(self._data.classes))
-        return Score(
-            accuracy(predictions, labels),
-            balanced_accuracy(predictions, labels),
-            confusion.numpy(),
-            predictions.numpy(),
+    def _run(self, job: Job, pace: Pace) -> Outcome:
+        network = scoring.build(
+            self._family, job.phenotype, self._device, accelerated=self._accelerated
         )
-
-    def _run(self, job: Job, pace: _Pace) -> Outcome:
-        network = self._build(job.phenotype)
+        size = scoring.batch_size(self._family.outline(self._family.encode(job.phenotype)[0]))
         start = time.perf_counter()
-        before = self._measure(network, pace) if job.newborn or not job.train else None
+        before = self._measure(network, size, pace) if job.newborn or not job.train else None
         scored = time.perf_counter()
         score_seconds = scored - start
         if not job.train:
@@ -161,11 +142,11 @@ class Trainer:
             )
         samples = self._train(network, job, pace)
         trained = time.perf_counter()
-        fitness = self._measure(network, pace)
+        fitness = self._measure(network, size, pace)
         return Outcome(
             job.network,
             job.generation,
-            network.phenotype(),
+            self._family.learned(job.phenotype, network),
             fitness,
             before,
             samples=samples,
@@ -173,18 +154,7 @@ class Trainer:
             score_seconds=score_seconds + time.perf_counter() - trained,
         )
 
-    def _build(self, phenotype: Phenotype) -> Network:
-        network = Network(phenotype, self._activations).to(self._device)
-        if self._accelerated:
-            for layer in network.layers:
-                if isinstance(layer, IrregularConv):
-                    layer.divided = False
-        for parameter in network.parameters():
-            # the last bits of a matrix product can hang on where memory begins; torch's own is always aligned
-            parameter.data = parameter.data.clone()
-        return network
-
-    def _train(self, network: nn.Module, job: Job, pace: _Pace) -> int:
+    def _train(self, network: nn.Module, job: Job, pace: Pace) -> int:
         """Train on the portion drawn for this network and generation; how many samples that was."""
         parameters = [flattened(network)] if self._elementwise else list(network.parameters())
         optimiser = self._optimiser(parameters, **self._training.optimiser_arguments)
@@ -201,44 +171,20 @@ class Trainer:
             x, y = self._learnt.batch(rows, shift=self._training.shift, rng=shifts)
             loss = step(optimiser, partial(self._loss, network, x, y))
             if not math.isfinite(loss):
-                raise _NetworkFailed(f"the loss became {loss} in training step {number}")
+                raise NetworkFailed(f"the loss became {loss} in training step {number}")
             seen += len(chosen)
         return seen
 
     def _loss(self, network: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         return functional.cross_entropy(network(x), y, weight=self._class_weights)
 
-    def _measure(self, network: Network, pace: _Pace) -> float:
+    def _measure(self, network: nn.Module, size: int, pace: Pace) -> float:
         """The network's fitness as it is now."""
-        logits = self._logits(network, self._measured, pace)
+        samples = self._measured
+        logits = scoring.outputs(network, samples.chunks(size), len(samples), self._classes, pace)
         if self._fitness is None:
             return BUILT_IN[self._training.fitness](logits.argmax(1), self._labels)
-        fitness = float(self._fitness(logits, self._labels.clone()))
-        if not math.isfinite(fitness):
-            raise _NetworkFailed(f"the fitness function {self._training.fitness} gave {fitness}")
-        return fitness
-
-    def _logits(self, network: Network, samples: Samples, pace: _Pace) -> Tensor:
-        logits = torch.empty(len(samples), len(self._data.classes))
-        place = 0
-        with torch.inference_mode():
-            for x in samples.chunks(scoring_batch(network.genome)):
-                pace()
-                logits[place : place + len(x)] = network(x)
-                place += len(x)
-            if not bool(torch.isfinite(logits).all()):
-                raise _NetworkFailed("its outputs are not finite (NaN or infinity)")
-        return logits
-
-
-def scoring_batch(genome: Genome) -> int:
-    """How many samples are scored at a time. It alters the last bits, so it follows from the genome alone.
-
-    >>> scoring_batch(Genome((1, 28, 28), (), 10))
-    1024
-    """
-    largest = max(math.prod(shape) for shape in genome.shapes)
-    return max(64, min(1024, _SCORING_NUMBERS // largest // 64 * 64))
+        return finite(float(self._fitness(logits, self._labels.clone())), self._training.fitness)
 
 
 def _plain_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor]) -> float:
@@ -257,13 +203,3 @@ def _closure_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor
         return loss.item()
 
     return float(optimiser.step(closure))
-
-
-def _reason(error: Exception) -> str:
-    """Why a network failed, in one line without anything that differs between two equal runs."""
-    if isinstance(error, _NetworkFailed):
-        return str(error)
-    text = " ".join(str(error).split())
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(w in text for w in _MEMORY_WORDS):
-        return "ran out of memory"
-    return f"{type(error).__name__}: {text}"[:300]

@@ -8,18 +8,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from importlib.metadata import entry_points
 from typing import Any, Final, TypeAlias
 
 import torch
 from torch import nn
 
+from epicortex import registry
 from epicortex.errors import ConfigError
 
 OptimiserFactory: TypeAlias = Callable[..., torch.optim.Optimizer]
 """Called with the parameters and the optimiser's arguments, like a class of torch.optim."""
 
-ENTRY_POINTS: Final = "epicortex.optimisers"
+_SHELF: Final = registry.Shelf("optimiser", "training.optimiser", "epicortex.optimisers")
 
 
 def torch_optimisers() -> dict[str, type[torch.optim.Optimizer]]:
@@ -42,20 +42,11 @@ def find_optimiser(name: str) -> OptimiserFactory:
     known = torch_optimisers()
     if name in known:
         return without_compiler(known[name])
-    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name in installed:
-        try:
-            factory: OptimiserFactory = installed[name].load()
-        except Exception as error:
-            raise ConfigError(
-                f"training.optimiser: {name!r} is installed but cannot be loaded: {_line(error)}"
-            ) from error
+    points = registry.installed(_SHELF.group)
+    if name in points:
+        factory: OptimiserFactory = registry.loaded(points[name], _SHELF.setting)
         return factory
-    names = sorted({*known, *installed})
-    lower = {entry.lower(): entry for entry in names}
-    near = get_close_matches(name.lower(), lower, 1, 0.5)
-    hint = f"did you mean {lower[near[0]]!r}?" if near else f"there are {', '.join(names)}"
-    raise ConfigError(f"training.optimiser: torch.optim has no optimiser {name!r}; {hint}")
+    raise registry.unknown(_SHELF.setting, _SHELF.kind, name, sorted({*known, *points}))
 
 
 def without_compiler(optimiser: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:

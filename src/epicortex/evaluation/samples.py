@@ -15,7 +15,7 @@ from torch import Tensor
 
 from epicortex import randomness
 from epicortex.config import TrainingConfig
-from epicortex.data import DataSet, Scaling, split_validation, tensor
+from epicortex.data import DataSet, split_validation, tensor
 from epicortex.errors import ConfigError
 
 
@@ -121,16 +121,8 @@ def split(data: DataSet, name: str, device: torch.device) -> Samples:
     x, y = arrays[name]
     if x is None or y is None:
         raise ConfigError(f"{data.name} has no {name} part of its own")
-    scale, shift = _factors(data.scaling, x.ndim)
-    return Samples(tensor(x).to(device), tensor(y).to(device), scale.to(device), shift.to(device))
-
-
-def _factors(scaling: Scaling, dimensions: int) -> tuple[Tensor, Tensor]:
-    """(x / divisor − mean) / std as one multiplication and one addition."""
-    mean, std = np.asarray(scaling.mean), np.asarray(scaling.std)
-    shape = (1, -1, *(1,) * (dimensions - 2))
-    scale, shift = 1.0 / (scaling.divisor * std), -mean / std
-    return tuple(torch.from_numpy(v.astype(np.float32)).reshape(shape) for v in (scale, shift))  # type: ignore[return-value]
+    scale, shift = (torch.from_numpy(array).to(device) for array in data.scaling.factors(x.ndim))
+    return Samples(tensor(x).to(device), tensor(y).to(device), scale, shift)
 
 
 def class_weights(labels: Tensor, classes: int) -> Tensor:

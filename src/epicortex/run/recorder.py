@@ -13,10 +13,10 @@ from typing import Any
 from epicortex.champion import file as champion
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.state import EcosystemState
+from epicortex.families.family import Family
 from epicortex.storage import atomic, checkpoint, journal, lines, strict
 from epicortex.storage.atomic import Log
 from epicortex.storage.checkpoint import Checkpoint, Snapshot
-from epicortex.storage.codec import LAYERED, PhenotypeCodec
 from epicortex.storage.folder import RunFolder
 from epicortex.storage.journal import Heading, Journal
 from epicortex.storage.tensorboard import Scalars
@@ -28,11 +28,11 @@ class Recorder:
     """The files of a run that goes on from a checkpoint, or from its beginning."""
 
     def __init__(
-        self, folder: RunFolder, start: Checkpoint | None, *, phenotypes: PhenotypeCodec = LAYERED
+        self, folder: RunFolder, start: Checkpoint | None, *, family: Family[Any]
     ) -> None:
         """Cut the logs back to where the run goes on; checkpoints of what is cut off are of no use then."""
         self.folder = folder
-        self._phenotypes = phenotypes
+        self._family = family
         checkpoint.remove_after(folder.path / "checkpoints", start.state.generation if start else 0)
         for name in _LOGS:
             atomic.cut(folder.path / name, start.logs[name].length if start else 0)
@@ -45,7 +45,7 @@ class Recorder:
     def journal(self, generation: int, digest: str) -> Journal:
         """The journal of the generation that follows the state with this digest."""
         heading = Heading(self.folder.info.id, generation, digest)
-        return Journal(journal.place(self.folder.path, generation), heading, phenotypes=self._phenotypes)
+        return Journal(journal.place(self.folder.path, generation), heading, family=self._family)
 
     def generation(
         self,
@@ -89,7 +89,7 @@ class Recorder:
         self, evaluated: EcosystemState, snapshot: Snapshot, line: dict[str, Any], best: Champion | None
     ) -> None:
         path = self.folder.path
-        self._logs["networks.jsonl"].append(lines.network_lines(evaluated, self._phenotypes))
+        self._logs["networks.jsonl"].append(lines.network_lines(evaluated, self._family))
         if best is not None:
             champion.write(path / "champion", best)
         # The line that makes a generation complete for whoever reads the run comes after what it tells of.

@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import StorageError
+from epicortex.families.family import Arrays, Family
 from epicortex.storage import atomic, codec, strict, tensors
 from epicortex.storage.atomic import LogMark
-from epicortex.storage.codec import LAYERED, Arrays, PhenotypeCodec
 
 FORMAT: Final = 1
 MAX_STATE: Final = 1_000_000_000
@@ -62,9 +62,9 @@ class _Manifest:
         return {"history.jsonl": self.history, "networks.jsonl": self.networks}
 
 
-def take(state: EcosystemState, phenotypes: PhenotypeCodec = LAYERED) -> Snapshot:
+def take(state: EcosystemState, family: Family[Any]) -> Snapshot:
     """Take a state apart. The arrays are not copied: nobody writes into them."""
-    whole, arrays = codec.encode(state, phenotypes)
+    whole, arrays = codec.encode(state, family)
     text = strict.dump({"format": FORMAT, "state": whole}) + b"\n"
     return Snapshot(state.generation, text, arrays, hashlib.sha256(text).hexdigest())
 
@@ -102,7 +102,7 @@ def generations(folder: Path) -> list[int]:
 
 
 def read(
-    folder: Path, generation: int, *, run: str | None = None, phenotypes: PhenotypeCodec = LAYERED
+    folder: Path, generation: int, *, family: Family[Any], run: str | None = None
 ) -> Checkpoint:
     """One checkpoint; if anything about it is not as it was written, a `StorageError`."""
     place = _place(folder, generation)
@@ -113,14 +113,14 @@ def read(
     whole = strict.parse(text, f"{where}/state.json")
     strict.check_format(whole.get("format") if isinstance(whole, dict) else None, FORMAT, where)
     arrays, _ = tensors.parse(weights, f"{where}/weights.safetensors")
-    state = codec.decode(whole.get("state"), arrays, where, phenotypes)
+    state = codec.decode(whole.get("state"), arrays, where, family)
     if not state.generation == manifest.generation == generation:
         raise StorageError(f"{where} holds generation {state.generation}")
     return Checkpoint(state, manifest.marks, manifest.state_sha256)
 
 
 def read_latest(
-    run_folder: Path, *, run: str, phenotypes: PhenotypeCodec = LAYERED
+    run_folder: Path, *, run: str, family: Family[Any]
 ) -> tuple[Checkpoint | None, list[str]]:
     """The newest sound checkpoint whose logs are sound too, and what was wrong with those after it.
 
@@ -130,7 +130,7 @@ def read_latest(
     problems: list[str] = []
     for generation in reversed(generations(folder)):
         try:
-            checkpoint = read(folder, generation, run=run, phenotypes=phenotypes)
+            checkpoint = read(folder, generation, run=run, family=family)
             for name, mark in checkpoint.logs.items():
                 if not atomic.matches(run_folder / name, mark):
                     raise StorageError(

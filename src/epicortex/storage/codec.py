@@ -1,60 +1,34 @@
 """An ecosystem's state, and the outcome of a job, as JSON values beside named float32 arrays.
 
-How a phenotype is taken apart is a pair of functions, so that another family of networks brings its own.
-Which files the parts go to is left to `checkpoint`, `journal` and `champion`.
+How a phenotype is taken apart is left to its family. Which files the parts go to is left to `checkpoint`, `journal` and `champion`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.errors import GenomeError, StorageError
-from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.phenotype import Array, LayerWeights, Phenotype
+from epicortex.families.family import Array, Arrays, Family
 from epicortex.storage import strict
 
-Arrays = dict[str, Array]
-_PHENOTYPE: Final = frozenset({"phenotype"})
+#: What goes into arrays, or is described by the family.
+_PHENOTYPE: Final = frozenset({"phenotype", "losses"})
+#: The array of per-sample losses; no family has one of this name.
+_LOSSES: Final = "@losses"
 _NETWORKS: Final = frozenset({"networks", "champion"})
 
 
-class PhenotypeCodec(NamedTuple):
-    """How one family's phenotypes become JSON values and arrays, and come back."""
-
-    encode: Callable[[Any], tuple[Any, Arrays]]
-    """The description (plain JSON values) and the named arrays."""
-    decode: Callable[[Any, Mapping[str, Array], str], Any]
-    """Back again; the last argument says where they come from, for the `StorageError` if they do not fit."""
-
-
-def encode_layered(phenotype: Phenotype) -> tuple[Any, Arrays]:
-    """A layered network: its genome, and for each layer from 1 its weight and bias."""
-    arrays: Arrays = {}
-    for index, layer in enumerate(phenotype.weights, 1):
-        arrays[f"{index}.weight"] = layer.weight
-        arrays[f"{index}.bias"] = layer.bias
-    return phenotype.genome.to_dict(), arrays
-
-
-def decode_layered(description: Any, arrays: Mapping[str, Array], where: str) -> Phenotype:
-    """A layered network from its genome and arrays; whatever does not fit together is a `StorageError`."""
+def restored(family: Family[Any], description: Any, arrays: Mapping[str, Array], where: str) -> Any:
+    """A phenotype from a file; whatever does not fit together is a `StorageError`."""
     try:
-        genome = Genome.from_dict(description)
-        numbers = range(1, len(genome.layers) + 1)
-        if set(arrays) != {f"{index}.{part}" for index in numbers for part in ("weight", "bias")}:
-            raise StorageError(f"{where}: {len(genome.layers)} layers need a weight and a bias each")
-        weights = tuple(LayerWeights(arrays[f"{n}.weight"], arrays[f"{n}.bias"]) for n in numbers)
-        return Phenotype(genome, weights)
+        return family.decode(description, arrays)
     except GenomeError as error:
         raise StorageError(f"{where}: {error}") from None
-
-
-LAYERED: Final = PhenotypeCodec(encode_layered, decode_layered)
 
 
 def digest(description: Any) -> str:
@@ -62,13 +36,15 @@ def digest(description: Any) -> str:
     return hashlib.sha256(strict.dump(description)).hexdigest()[:32]
 
 
-def encode(state: EcosystemState, codec: PhenotypeCodec = LAYERED) -> tuple[dict[str, Any], Arrays]:
+def encode(state: EcosystemState, family: Family[Any]) -> tuple[dict[str, Any], Arrays]:
     """A state as JSON values and arrays; the arrays of network 7 are named `7/…`."""
     arrays: Arrays = {}
 
     def taken_apart(individual: Individual, name: str) -> dict[str, Any]:
-        description, parts = codec.encode(individual.phenotype)
+        description, parts = family.encode(individual.phenotype)
         arrays.update({f"{name}/{part}": array for part, array in parts.items()})
+        if individual.losses is not None:
+            arrays[f"{name}/{_LOSSES}"] = individual.losses
         return {**strict.plain(individual, leave_out=_PHENOTYPE), "phenotype": description}
 
     whole = strict.plain(state, leave_out=_NETWORKS)
@@ -77,9 +53,7 @@ def encode(state: EcosystemState, codec: PhenotypeCodec = LAYERED) -> tuple[dict
     return whole, arrays
 
 
-def decode(
-    whole: Any, arrays: Mapping[str, Array], where: str, codec: PhenotypeCodec = LAYERED
-) -> EcosystemState:
+def decode(whole: Any, arrays: Mapping[str, Array], where: str, family: Family[Any]) -> EcosystemState:
     """Back from `encode`; whatever breaks a rule of the state is a `StorageError` that names it."""
     if not isinstance(whole, dict) or not isinstance(whole.get("networks"), list):
         raise StorageError(f"{where} is not the state of an ecosystem")
@@ -90,8 +64,10 @@ def decode(
             raise StorageError(f"{where}: a network lacks its phenotype")
         name = name or str(value.get("id"))[:20]
         place = f"{where}, network {_quoted(name)}"
-        phenotype = codec.decode(value["phenotype"], groups.pop(name, {}), place)
-        return strict.build(Individual, value, place, given={"phenotype": phenotype})
+        parts = groups.pop(name, {})
+        losses = parts.pop(_LOSSES, None)
+        phenotype = restored(family, value["phenotype"], parts, place)
+        return strict.build(Individual, value, place, given={"phenotype": phenotype, "losses": losses})
 
     champion = whole.get("champion")
     state = strict.build(
@@ -111,22 +87,24 @@ def decode(
     return state
 
 
-def encode_outcome(outcome: Outcome, codec: PhenotypeCodec = LAYERED) -> tuple[dict[str, Any], Arrays]:
+def encode_outcome(outcome: Outcome, family: Family[Any]) -> tuple[dict[str, Any], Arrays]:
     """An outcome as JSON values and arrays."""
     description: Any = None
     arrays: Arrays = {}
     if outcome.phenotype is not None:
-        description, arrays = codec.encode(outcome.phenotype)
+        description, arrays = family.encode(outcome.phenotype)
+    if outcome.losses is not None:
+        arrays = {**arrays, _LOSSES: outcome.losses}
     return {**strict.plain(outcome, leave_out=_PHENOTYPE), "phenotype": description}, arrays
 
 
-def decode_outcome(
-    value: Any, arrays: Mapping[str, Array], where: str, codec: PhenotypeCodec = LAYERED
-) -> Outcome:
+def decode_outcome(value: Any, arrays: Mapping[str, Array], where: str, family: Family[Any]) -> Outcome:
     """Back from `encode_outcome`."""
     description = value.get("phenotype") if isinstance(value, dict) else None
-    phenotype = None if description is None else codec.decode(description, arrays, where)
-    outcome = strict.build(Outcome, value, where, given={"phenotype": phenotype})
+    parts = dict(arrays)
+    losses = parts.pop(_LOSSES, None)
+    phenotype = None if description is None else restored(family, description, parts, where)
+    outcome = strict.build(Outcome, value, where, given={"phenotype": phenotype, "losses": losses})
     if (outcome.failed is None) != (phenotype is not None and outcome.fitness is not None):
         raise StorageError(f"{where}: an outcome has a fitness and weights, or the reason why it failed")
     return outcome

@@ -19,7 +19,7 @@ from typing import Any, Final
 from epicortex.config import FORMAT_VERSION, Config
 from epicortex.config import resolving as settings
 from epicortex.errors import ConfigError, StorageError
-from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.family import Arrays, Family
 from epicortex.storage import atomic, codec, strict, tensors
 from epicortex.storage.lock import NAME as LOCK
 from epicortex.storage.lock import Lock
@@ -80,9 +80,12 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, path: Path, config: Config, info: RunInfo, *, ancestor: Phenotype | None = None
+        cls, path: Path, config: Config, info: RunInfo, *, ancestor: tuple[Any, Arrays] | None = None
     ) -> RunFolder:
-        """A new run folder. One that holds a run, or anything that is not ours, is refused."""
+        """A new run folder. One that holds a run, or anything that is not ours, is refused.
+
+        An ancestor is given as its family encodes it.
+        """
         atomic.refuse_link(path)
         with atomic.explained(path, "made"):
             path.mkdir(parents=True, exist_ok=True)
@@ -90,7 +93,7 @@ class RunFolder:
         try:
             _refuse_occupied(path)
             if ancestor is not None:
-                genome, arrays = codec.encode_layered(ancestor)
+                genome, arrays = ancestor
                 pieces = tensors.serialise(arrays, {"genome": strict.dump(genome).decode()})
                 atomic.replace_file(path / _ANCESTOR, pieces)
             _write_config(path, config, replace(info, ancestor=ancestor is not None))
@@ -125,14 +128,14 @@ class RunFolder:
             _write_config(self.path, config, self.info)
             self.config = config
 
-    def ancestor(self) -> Phenotype | None:
+    def ancestor(self, family: Family[Any]) -> Any | None:
         """The network that the run began with, where it did."""
         if not self.info.ancestor:
             return None
         path = self.path / _ANCESTOR
         arrays, texts = tensors.parse(atomic.read_file(path, limit=1 << 36), str(path))
         genome = strict.parse(strict.encoded(texts.get("genome", "")), str(path))
-        return codec.decode_layered(genome, arrays, str(path))
+        return codec.restored(family, genome, arrays, str(path))
 
     def close(self) -> None:
         """Give the folder back."""
@@ -149,7 +152,8 @@ def read_config(path: Path) -> tuple[Config, RunInfo]:
         raise StorageError(f"{path} is not a run folder: it has no {_CONFIG}")
     data = atomic.read_file(file, limit=_MAX_CONFIG)
     text, values = _unsealed(data, file)
-    strict.check_format(values.get("format"), FORMAT_VERSION, str(file))
+    version = values.get("format")
+    strict.check_format(version, 1 if version == 1 else FORMAT_VERSION, str(file))
     info = strict.build(RunInfo, values.get("run"), f"{file}, [run]")
     try:
         return settings.loads(text, origin=str(file)), info

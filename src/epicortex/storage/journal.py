@@ -14,13 +14,13 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from epicortex.ecosystem.jobs import Outcome
 from epicortex.errors import StorageError
+from epicortex.families.family import Family
 from epicortex.storage import atomic, codec, strict, tensors
 from epicortex.storage.atomic import Bytes
-from epicortex.storage.codec import LAYERED, PhenotypeCodec
 
 FORMAT: Final = 1
 _MAX_JOURNAL: Final = 1 << 40
@@ -41,13 +41,13 @@ class Journal:
     """An open journal."""
 
     def __init__(
-        self, path: Path, heading: Heading, *, sync_seconds: float = 1.0, phenotypes: PhenotypeCodec = LAYERED
+        self, path: Path, heading: Heading, *, family: Family[Any], sync_seconds: float = 1.0
     ) -> None:
         """Open a journal: `outcomes` is what it already holds for this heading, `problems` what was wrong."""
         self.path = path
         self.outcomes: dict[int, Outcome] = {}
         self.problems: list[str] = []
-        self._phenotypes = phenotypes
+        self._family = family
         self._sync_seconds = sync_seconds
         self._synced = time.monotonic()
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class Journal:
 
         One that comes after the journal was closed, from a worker of a run that was stopped, is let go.
         """
-        values, arrays = codec.encode_outcome(outcome, self._phenotypes)
+        values, arrays = codec.encode_outcome(outcome, self._family)
         self._write(tensors.serialise(arrays, {"outcome": strict.dump(values).decode()}))
 
     def sync(self) -> None:
@@ -130,7 +130,7 @@ class Journal:
     def _replay(self, payload: bytes, heading: Heading, where: str) -> None:
         arrays, metadata = tensors.parse(payload, where)
         values = strict.parse(strict.encoded(metadata.get("outcome", "")), where)
-        outcome = codec.decode_outcome(values, arrays, where, self._phenotypes)
+        outcome = codec.decode_outcome(values, arrays, where, self._family)
         if outcome.generation != heading.generation:
             raise StorageError(f"{where} is of generation {outcome.generation}")
         self.outcomes[outcome.network] = outcome

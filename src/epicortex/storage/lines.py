@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 
 from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
 from epicortex.errors import StorageError
+from epicortex.families.family import Family
 from epicortex.storage import atomic, codec, strict
 from epicortex.storage.atomic import LogMark
-from epicortex.storage.codec import LAYERED, PhenotypeCodec
 
 T = TypeVar("T")
 
@@ -82,20 +82,20 @@ def history_line(
     return {**strict.plain(tally, leave_out=_NO_WARNINGS), **rounded}
 
 
-def network_lines(evaluated: EcosystemState, phenotypes: PhenotypeCodec = LAYERED) -> bytes:
+def network_lines(evaluated: EcosystemState, family: Family[Any]) -> bytes:
     """The lines of a generation: every network as it was evaluated, in the order of ids."""
     speciation = bool(evaluated.species)
     lines = (
-        _network_line(individual, evaluated.generation, speciation, phenotypes)
+        _network_line(individual, evaluated.generation, speciation, family)
         for individual in evaluated.networks
     )
     return b"".join(strict.dump(line) + b"\n" for line in lines)
 
 
 def _network_line(
-    individual: Individual, generation: int, speciation: bool, phenotypes: PhenotypeCodec
+    individual: Individual, generation: int, speciation: bool, family: Family[Any]
 ) -> dict[str, Any]:
-    description, _ = phenotypes.encode(individual.phenotype)
+    description, _ = family.encode(individual.phenotype)
     # From the state alone, so that a resumed run writes the same: born just now, or mutated since.
     new = individual.birth == generation - 1 or any(e.outcome == "applied" for e in individual.events)
     return {
@@ -110,7 +110,7 @@ def _network_line(
         "f_r": individual.relative_fitness,
         "c_r": individual.relative_complexity,
         "age": individual.age,
-        "parameters": individual.phenotype.parameters,
+        "parameters": family.parameters(individual.phenotype),
         "failed": individual.failed,
         "events": strict.plain(individual.events),
     }

@@ -85,6 +85,8 @@ def plain(value: Any, *, leave_out: frozenset[str] = frozenset()) -> Any:
         return {name: plain(getattr(value, name)) for name in names if name not in leave_out}
     if isinstance(value, tuple):
         return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
     return value
 
 
@@ -133,6 +135,10 @@ def _checked(hint: Any, value: Any, where: str) -> Any:
         if not isinstance(value, list):
             raise StorageError(f"{where} must be a list, not {short(value)}")
         return tuple(_checked(arguments[0], item, where) for item in value)
+    if origin is Mapping:
+        if not isinstance(value, dict):
+            raise StorageError(f"{where} must be an object, not {short(value)}")
+        return {name: _checked(arguments[1], item, f"{where}, {name[:40]}") for name, item in value.items()}
     if origin is Literal:
         right = isinstance(value, str) and value in arguments
     elif is_dataclass(hint) and isinstance(hint, type):

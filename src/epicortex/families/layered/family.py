@@ -1,53 +1,101 @@
-"""The layered networks of the paper, as the ecosystem sees them."""
+"""The layered networks of the paper, as everything else sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from epicortex.errors import ConfigError
-from epicortex.families.family import Mutation
+from epicortex.errors import ConfigError, GenomeError
+from epicortex.families.activations import NAMES as ACTIVATIONS
+from epicortex.families.activations import Activations
+from epicortex.families.family import Array, Arrays, Mutation, Outline, Part, Problem
+from epicortex.families.layered import phenotype as phenotypes
 from epicortex.families.layered.crossover import cross
-from epicortex.families.layered.genome import ConvLayer, Genome, HiddenLayer, Shape
+from epicortex.families.layered.genome import Genome
 from epicortex.families.layered.mutation import OperatorFailed, apply, mutate
 from epicortex.families.layered.operators import OPERATORS, KernelOperator, Operator
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.families.layered.rules import Rules
-from epicortex.families.layered.shapes import draw_kernels
 from epicortex.families.layered.surgery import draw_phenotype
+from epicortex import registry
+
+if TYPE_CHECKING:
+    from epicortex.config import Config
+    from epicortex.families.layered.network import Network
+
+NAME: Final = "layered"
 
 
 class LayeredFamily:
-    """Networks of convolutional, then fully connected layers for one input shape and number of classes.
+    """Networks of convolutional, then fully connected layers for one input shape and number of outputs.
 
-    >>> family = LayeredFamily((1, 8, 8), 10)
+    >>> family = LayeredFamily(Problem((1, 8, 8), 10))
     >>> rng = np.random.default_rng(1)
     >>> founder = family.grow(family.minimal(rng), rng)
     >>> family.key(family.redraw(founder, rng)) == family.key(founder)
     True
     """
 
+    name = NAME
+
     def __init__(
         self,
-        input_shape: Shape,
-        classes: int,
+        problem: Problem,
         *,
         rules: Rules | None = None,
+        activations: Activations | None = None,
         operators: Sequence[Operator] = tuple(OPERATORS.values()),
         start: Genome | None = None,
     ) -> None:
-        self.start = start or Genome(tuple(input_shape), (), classes)
-        if (self.start.input_shape, self.start.classes) != (tuple(input_shape), classes):
+        self.problem = Problem(tuple(problem.input_shape), problem.outputs)
+        self.start = start or Genome(self.problem.input_shape, (), self.problem.outputs)
+        if Problem(self.start.input_shape, self.start.classes) != self.problem:
             raise ConfigError(
                 f"the start genome is for input {self.start.input_shape} and {self.start.classes} classes, "
-                f"the data has {tuple(input_shape)} and {classes}"
+                f"the data has {self.problem.input_shape} and {self.problem.outputs}"
             )
         names = [operator.name for operator in operators]
         if len(set(names)) != len(names) or not names:
             raise ConfigError(f"operators need names of their own, at least one: {names}")
         self.rules = rules or Rules()
+        self.activations = activations or Activations()
         self.operators = tuple(operators)
+
+    @classmethod
+    def from_config(cls, config: Config, problem: Problem, operators: Sequence[Any] = ()) -> Self:
+        """The family as a run's settings ask for it; an operator that nobody brought along is refused."""
+        given = {**OPERATORS, **{operator.name: operator for operator in operators}}
+        start = config.evolution.start_genome
+        return cls(
+            problem,
+            rules=Rules.from_config(config),
+            activations=Activations(config.layered.conv_activation, config.layered.full_activation),
+            operators=[_operator(name, given) for name in config.evolution.operators],
+            start=Genome.from_json(start) if start else None,
+        )
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """A family that reads, builds and describes."""
+        try:
+            problem = Problem(tuple(facts["input_shape"]), facts["outputs"])
+            activations = Activations(facts["conv_activation"], facts["full_activation"])
+        except (KeyError, TypeError):
+            raise GenomeError(f"the facts of a {NAME} family lack some, or are not plain values") from None
+        if not {activations.conv, activations.full} <= ACTIVATIONS:
+            raise GenomeError(f"there is no activation {activations.conv!r} or {activations.full!r}")
+        return cls(problem, activations=activations)
+
+    def facts(self) -> dict[str, Any]:
+        """What the networks take and give, and their activations."""
+        return {
+            "input_shape": list(self.problem.input_shape),
+            "outputs": self.problem.outputs,
+            "conv_activation": self.activations.conv,
+            "full_activation": self.activations.full,
+        }
 
     def minimal(self, rng: np.random.Generator) -> Phenotype:
         """The output layer alone, or the start genome, with new weights."""
@@ -68,30 +116,13 @@ class LayeredFamily:
     def redraw(self, phenotype: Phenotype, rng: np.random.Generator) -> Phenotype:
         """Another member of the same species: its own kernel shapes, weights and biases."""
         genome = phenotype.genome
-        hidden: list[HiddenLayer] = []
-        for layer, below in zip(genome.hidden, genome.input_shapes, strict=False):
-            if layer.type == "conv":
-                kernels = draw_kernels(below[1:], layer.nodes, rules=self.rules, rng=rng)
-                hidden.append(ConvLayer(kernels, layer.stride))
-            else:
-                hidden.append(layer)
+        pairs = zip(genome.hidden, genome.input_shapes, strict=False)
+        hidden = [layer.redrawn(below, rules=self.rules, rng=rng) for layer, below in pairs]
         return draw_phenotype(genome.replace(hidden), rules=self.rules, rng=rng)
-
-    def key(self, phenotype: Phenotype) -> str:
-        """The sequence of layer types, node counts and strides."""
-        return phenotype.genome.species_key
-
-    def similarity(self, one: Phenotype, other: Phenotype) -> float:
-        """The overlap of two genomes."""
-        return one.genome.similarity(other.genome)
-
-    def parameters(self, phenotype: Phenotype) -> int:
-        """All weights and biases."""
-        return phenotype.genome.parameters
 
     def mutate(
         self, phenotype: Phenotype, *, grow: float, relative_fitness: float, rng: np.random.Generator
-    ) -> Mutation:
+    ) -> Mutation[Phenotype]:
         """One mutation by one of the operators."""
         return mutate(
             phenotype,
@@ -106,7 +137,7 @@ class LayeredFamily:
         """A child of two networks."""
         return cross(one, other, share=share, rules=self.rules, rng=rng)
 
-    def resize(self, phenotype: Phenotype, rng: np.random.Generator) -> Phenotype:
+    def clone(self, phenotype: Phenotype, rng: np.random.Generator) -> Phenotype:
         """A clone with one kernel resized, drawn evenly over all possible (kernel, dimension, direction)."""
         kernel = KernelOperator()
         targets = [target for way in ("grow", "shrink") for target in kernel.targets(phenotype.genome, way)]
@@ -114,3 +145,79 @@ class LayeredFamily:
             return phenotype
         target = targets[rng.integers(len(targets))]
         return kernel.resize(phenotype, target, rules=self.rules, rng=rng).phenotype
+
+    def key(self, phenotype: Phenotype) -> str:
+        """The sequence of layer types, node counts and strides."""
+        return phenotype.genome.species_key
+
+    def similarity(self, one: Phenotype, other: Phenotype) -> float:
+        """The overlap of two genomes."""
+        return one.genome.similarity(other.genome)
+
+    def parameters(self, phenotype: Phenotype) -> int:
+        """All weights and biases."""
+        return phenotype.genome.parameters
+
+    def cost(self, phenotype: Phenotype) -> int:
+        """The multiplications of all layers; the zeros around small kernels are none."""
+        return phenotype.genome.cost
+
+    def build(self, phenotype: Phenotype) -> Network:
+        """An `nn.Module`."""
+        from epicortex.families.layered.network import Network
+
+        return Network(phenotype, self.activations)
+
+    def learned(self, phenotype: Phenotype, model: Network) -> Phenotype:
+        """The network's weights as they are now."""
+        del phenotype
+        return model.phenotype()
+
+    def encode(self, phenotype: Phenotype) -> tuple[Any, Arrays]:
+        """The genome, and for each layer from 1 its weight and bias."""
+        return phenotypes.encode(phenotype)
+
+    def decode(self, description: Any, arrays: Mapping[str, Array]) -> Phenotype:
+        """Back from `encode`."""
+        return self._ours(phenotypes.decode(description, arrays))
+
+    def outline(self, description: Any) -> Outline:
+        """Layer by layer, from the bottom."""
+        genome = Genome.from_dict(description)
+        rows = zip(genome.layers, genome.output_shapes, genome.layer_parameters, strict=True)
+        return Outline(
+            key=genome.species_key,
+            text=str(genome),
+            input_shape=genome.input_shape,
+            outputs=genome.classes,
+            parameters=genome.parameters,
+            cost=genome.cost,
+            parts=tuple(
+                Part(layer.type, str(layer), output, count, layer.nodes, layer.stride, layer.kernels)
+                for layer, output, count in rows
+            ),
+            facts={
+                "activation of convolutions": self.activations.conv,
+                "activation of full layers": self.activations.full,
+            },
+        )
+
+    def _ours(self, phenotype: Phenotype) -> Phenotype:
+        genome = phenotype.genome
+        if Problem(genome.input_shape, genome.classes) != self.problem:
+            raise GenomeError(
+                f"a network for {genome.input_shape} → {genome.classes} is not one for "
+                f"{self.problem.input_shape} → {self.problem.outputs}"
+            )
+        return phenotype
+
+
+def _operator(name: str, given: Mapping[str, Operator]) -> Operator:
+    part = registry.find(registry.OPERATORS, name, given)
+    operator = part() if isinstance(part, type) else part
+    if not isinstance(operator, Operator) or operator.name != name:
+        raise ConfigError(
+            f"evolution.operators: {registry.named(part)} is not an operator called {name!r}; it needs the "
+            "members name, possible, weight and apply"
+        )
+    return operator

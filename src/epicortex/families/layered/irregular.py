@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from epicortex.errors import GenomeError
-from epicortex.families.layered.genome import ConvLayer, Shape
+from epicortex.families.family import Array, Shape
+from epicortex.families.layered.layers import ConvLayer
 from epicortex.families.layered.partition import Group, choose_partition
-from epicortex.families.layered.phenotype import kernel_mask
+from epicortex.families.layered.placing import kernel_mask
 
 _CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
     1: functional.conv1d,
@@ -94,7 +96,7 @@ class IrregularConv(nn.Module):
         self.bias = nn.Parameter(bias)
         self.partition = choose_partition(layer.kernels, channels, stride)
         self.divided = self.partition.mode != "dense"
-        """Whether the partition is followed; an accelerator is better off with one dense convolution."""
+        """Whether the partition is followed; see `accelerate`."""
         alone = self.partition.mode == "split"
         parts = () if self.partition.mode == "dense" else self.partition.groups
         self.groups = nn.ModuleList(_Group(layer.kernels, group, alone=alone) for group in parts)
@@ -119,6 +121,10 @@ class IrregularConv(nn.Module):
             total += group(x, self.weight, None, self.stride)
         return total
 
+    def accelerate(self) -> None:
+        """Compute as suits a graphics processor: by one dense convolution."""
+        self.divided = False
+
     def kernel_weight(self) -> Tensor:
         """A copy of the weight, 0.0 around the kernels whatever was written there."""
         return self._cleaned(self.weight.detach()).clone()
@@ -137,6 +143,20 @@ class IrregularConv(nn.Module):
         if isinstance(loaded, Tensor) and loaded.shape == self.weight.shape:
             state_dict = state_dict | {f"{prefix}weight": self._cleaned(loaded.detach())}
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def linear(weight: Tensor, bias: Tensor) -> nn.Linear:
+    """A full layer with these weights."""
+    outputs, inputs = weight.shape
+    # on "meta", since the stock initialisation would draw from torch's global generator
+    layer = nn.Linear(inputs, outputs, device="meta")
+    layer.weight, layer.bias = nn.Parameter(weight), nn.Parameter(bias)
+    return layer
+
+
+def tensor(array: Array) -> Tensor:
+    """A copy of an array that may be written to."""
+    return torch.from_numpy(np.array(array))
 
 
 def cropped(weight: Tensor, extent: Shape) -> Tensor:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from epicortex.errors import VariationError
-from epicortex.families.family import Mutation
+from epicortex.families.family import Direction, Mutation
 from epicortex.families.layered.operators import OPERATORS, Mutated, Operator
 from epicortex.families.layered.phenotype import Phenotype
-from epicortex.families.layered.rules import Direction, Rules
+from epicortex.families.layered.rules import Rules
 
 
 def mutate(
@@ -21,7 +21,7 @@ def mutate(
     operators: Sequence[Operator],
     rules: Rules,
     rng: np.random.Generator,
-) -> Mutation:
+) -> Mutation[Phenotype]:
     """Mutate a network: it grows with probability `grow`; the other direction is taken if none is possible.
 
     >>> from epicortex.families.layered.genome import Genome

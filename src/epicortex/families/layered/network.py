@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, fx, nn
 
-from epicortex.families.activations import Activations, activation
-from epicortex.families.layered.genome import ConvLayer
-from epicortex.families.layered.irregular import IrregularConv
-from epicortex.families.layered.phenotype import Array, LayerWeights, Phenotype
+from epicortex.families.activations import Activations
+from epicortex.families.modules import activation
+from epicortex.families.family import Array
+from epicortex.families.genes import Genes
+from epicortex.families.layered.irregular import IrregularConv, linear
+from epicortex.families.layered.phenotype import Phenotype
 
 _STOCK: Final[dict[int, Any]] = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 
@@ -33,8 +35,8 @@ class Network(nn.Module):
         self.activations = activations or Activations()
         below = self.genome.input_shapes
         self.layers = nn.ModuleList(
-            _irregular(layer, shape[0], weights) if layer.type == "conv" else _linear(*map(_tensor, weights))
-            for layer, shape, weights in zip(self.genome.layers, below, phenotype.weights, strict=True)
+            layer.module(genes, shape)
+            for layer, shape, genes in zip(self.genome.layers, below, phenotype.weights, strict=True)
         )
         self.conv_activation = activation(self.activations.conv, inplace=True)
         self.full_activation = activation(self.activations.full)
@@ -55,7 +57,7 @@ class Network(nn.Module):
     def phenotype(self) -> Phenotype:
         """The genome with a copy of the weights as they are now."""
         pairs = (_copied(layer) for layer in self.layers)
-        return Phenotype(self.genome, tuple(LayerWeights(*map(_array, pair)) for pair in pairs))
+        return Phenotype(self.genome, tuple(Genes(*map(_array, pair)) for pair in pairs))
 
     def parameter_count(self) -> int:
         """How many entries can learn, counted on the module: the zeros around small kernels do not."""
@@ -76,7 +78,7 @@ class Network(nn.Module):
                 continue
             if index == convolutions:
                 modules.append(nn.Flatten())
-            modules.append(_linear(*_copied(layer)))
+            modules.append(linear(*_copied(layer)))
             if index < len(self.layers) - 1:
                 modules.append(activation(self.activations.full))
         return fx.symbolic_trace(nn.Sequential(*modules)).train(self.training)
@@ -105,19 +107,6 @@ def _full(layer: nn.Module, x: Tensor) -> Tensor:
     return torch.addmm(layer.bias[:, None], weight, x.flatten(1).t()).t()
 
 
-def _irregular(layer: ConvLayer, channels: int, weights: LayerWeights) -> IrregularConv:
-    weight, bias = (_tensor(array) for array in weights)
-    return IrregularConv(channels, layer.kernels, layer.stride, weight=weight, bias=bias)
-
-
-def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
-    outputs, inputs = weight.shape
-    # on "meta", since the stock initialisation would draw from torch's global generator
-    linear = nn.Linear(inputs, outputs, device="meta")
-    linear.weight, linear.bias = nn.Parameter(weight), nn.Parameter(bias)
-    return linear
-
-
 def _stock(layer: IrregularConv) -> nn.Module:
     nodes, channels, *extent = layer.weight.shape
     kind = _STOCK[len(layer.stride)]
@@ -131,10 +120,6 @@ def _copied(layer: nn.Module) -> tuple[Tensor, Tensor]:
     assert isinstance(layer, IrregularConv | nn.Linear)
     weight = layer.kernel_weight() if isinstance(layer, IrregularConv) else layer.weight.detach().clone()
     return weight, layer.bias.detach().clone()
-
-
-def _tensor(array: Array) -> Tensor:
-    return torch.from_numpy(np.array(array))
 
 
 def _array(parameter: Tensor) -> Array:

@@ -13,19 +13,11 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 
 from epicortex.errors import VariationError
-from epicortex.families.layered.genome import (
-    ConvLayer,
-    FullLayer,
-    Genome,
-    HiddenLayer,
-    Shape,
-    connections,
-    kernel_limit,
-    stride_limit,
-)
+from epicortex.families.family import Direction
+from epicortex.families.layered.genome import Genome
+from epicortex.families.layered.layers import HIDDEN, HiddenLayer
 from epicortex.families.layered.phenotype import Phenotype
-from epicortex.families.layered.rules import Direction, Rules
-from epicortex.families.layered.shapes import draw_kernels, draw_stride
+from epicortex.families.layered.rules import Rules
 from epicortex.families.layered.statistics import Statistics
 from epicortex.families.layered.surgery import adapt
 
@@ -99,20 +91,18 @@ class LayerOperator:
             drawn = types[rng.integers(len(types))]
             candidates = [candidate for candidate in candidates if candidate[1].type == drawn]
         shapes = genome.shapes
-        counts = [nodes + connections(layer, shapes[place]) for place, layer in candidates]
+        counts = [nodes + layer.connections(shapes[place]) for place, layer in candidates]
         return candidates[_draw_inverse(counts, rng)]
 
     def _candidates(
         self, genome: Genome, nodes: int, rules: Rules, rng: np.random.Generator
     ) -> Iterator[tuple[int, HiddenLayer]]:
         """One candidate for every possible place and type, its shapes drawn."""
-        if genome.spatial:
-            for place in range(genome.convolutions + 1):
-                spatial = genome.shapes[place][1:]
-                kernels = draw_kernels(spatial, nodes, rules=rules, rng=rng)
-                yield place, ConvLayer(kernels, draw_stride(spatial, rules=rules, rng=rng))
-        for place in range(genome.convolutions, len(genome.hidden) + 1):
-            yield place, FullLayer(nodes)
+        for kind in HIDDEN:
+            for place, above in enumerate(genome.layers):
+                below = genome.layers[place - 1] if place else None
+                if kind.fits_between(below, above, genome.spatial):
+                    yield place, kind.drawn(genome.shapes[place], nodes, rules=rules, rng=rng)
 
 
 class NodeOperator:
@@ -138,15 +128,8 @@ class NodeOperator:
         place = places[
             _draw_inverse([genome.layer_parameters[i] / genome.layers[i].nodes for i in places], rng)
         ]
-        layer = genome.hidden[place]
-        if layer.type == "full":
-            changed: HiddenLayer = FullLayer(layer.nodes + (1 if direction == "grow" else -1))
-        elif direction == "grow":
-            spatial = genome.input_shapes[place][1:]
-            kernels = draw_kernels(spatial, 1, rules=rules, rng=rng)
-            changed = ConvLayer(layer.kernels + kernels, layer.stride)
-        else:
-            changed = ConvLayer(layer.kernels[:-1], layer.stride)
+        layer, below = genome.hidden[place], genome.input_shapes[place]
+        changed = layer.grown(below, rules=rules, rng=rng) if direction == "grow" else layer.shrunk()
         return _exchange(phenotype, place, changed, rules, rng)
 
 
@@ -170,20 +153,14 @@ class StrideOperator:
         """Draw evenly over all possible layers and dimensions."""
         targets = list(self._targets(phenotype.genome, direction))
         _require(targets, self, direction)
-        place, stride = targets[rng.integers(len(targets))]
-        layer = phenotype.genome.hidden[place]
-        assert layer.type == "conv"
-        return _exchange(phenotype, place, ConvLayer(layer.kernels, stride), rules, rng)
+        place, layer = targets[rng.integers(len(targets))]
+        return _exchange(phenotype, place, layer, rules, rng)
 
-    def _targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, Shape]]:
-        step = -1 if direction == "grow" else 1
+    def _targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, HiddenLayer]]:
+        """Every possible (place, layer with another stride)."""
         for place, layer in enumerate(genome.hidden):
-            if layer.type == "conv":
-                sizes = genome.input_shapes[place][1:]
-                for dimension, size in enumerate(sizes):
-                    stride = _stepped(layer.stride, dimension, step)
-                    if 1 <= stride[dimension] <= stride_limit(size):
-                        yield place, stride
+            for changed in layer.restrided(genome.input_shapes[place], direction):
+                yield place, changed
 
 
 class KernelOperator:
@@ -210,26 +187,18 @@ class KernelOperator:
         _require(targets, self, direction)
         return self.resize(phenotype, targets[rng.integers(len(targets))], rules=rules, rng=rng)
 
-    def targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, int, Shape]]:
-        """Every possible (layer, kernel, new shape of it)."""
-        step = 2 if direction == "grow" else -2
+    def targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, HiddenLayer]]:
+        """Every possible (place, layer with one kernel resized)."""
         for place, layer in enumerate(genome.hidden):
-            if layer.type == "conv":
-                limits = [kernel_limit(size) for size in genome.input_shapes[place][1:]]
-                for index, kernel in enumerate(layer.kernels):
-                    for dimension, limit in enumerate(limits):
-                        if 1 <= kernel[dimension] + step <= limit:
-                            yield place, index, _stepped(kernel, dimension, step)
+            for changed in layer.resized(genome.input_shapes[place], direction):
+                yield place, changed
 
     def resize(
-        self, phenotype: Phenotype, target: tuple[int, int, Shape], *, rules: Rules, rng: np.random.Generator
+        self, phenotype: Phenotype, target: tuple[int, HiddenLayer], *, rules: Rules, rng: np.random.Generator
     ) -> Mutated:
-        """Give one kernel another shape; its centre stays as it is."""
-        place, index, shape = target
-        layer = phenotype.genome.hidden[place]
-        assert layer.type == "conv"
-        kernels = (*layer.kernels[:index], shape, *layer.kernels[index + 1 :])
-        return _exchange(phenotype, place, ConvLayer(kernels, layer.stride), rules, rng)
+        """Put one of the `targets` into place; the kernel's centre stays as it is."""
+        place, layer = target
+        return _exchange(phenotype, place, layer, rules, rng)
 
 
 #: The paper's operators, by name.
@@ -247,10 +216,6 @@ def _exchange(
     changed = genome.replace((*genome.hidden[:place], layer, *genome.hidden[place + 1 :]))
     sources = range(len(genome.layers))
     return Mutated(adapt(phenotype, changed, sources, rules=rules, rng=rng), place + 1)
-
-
-def _stepped(shape: Shape, dimension: int, step: int) -> Shape:
-    return (*shape[:dimension], shape[dimension] + step, *shape[dimension + 1 :])
 
 
 def _draw_inverse(counts: Sequence[float], rng: np.random.Generator) -> int:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal
 
-from epicortex.families.layered.genome import Shape
+from epicortex.families.family import Shape
 
 #: How many kernels a vector unit computes at once.
 _LANES: Final = 16

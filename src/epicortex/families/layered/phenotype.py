@@ -1,40 +1,27 @@
 """A genome with its weights, as plain read-only arrays: what evolves, is inherited, stored and sent.
 
-A layer's weights are one dense array: [nodes, channels, *extent] for a convolution, with exact zeros around
-its smaller kernels, and [nodes, inputs] for a full layer. Turning them into a module is left to `network`.
+Each layer has its `Genes`: for a convolution one dense weight [nodes, channels, *extent] with exact zeros around
+its smaller kernels, for a full layer [nodes, inputs], and a bias a node. `network` makes a module of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from epicortex.errors import GenomeError
-from epicortex.families.layered.genome import Genome, Layer, Shape
-
-Array: TypeAlias = NDArray[np.float32]
-
-
-class LayerWeights(NamedTuple):
-    """The weights and biases of one layer."""
-
-    weight: Array
-    bias: Array
-
-
-Weights: TypeAlias = tuple[LayerWeights, ...]
+from epicortex.families.family import Array, Arrays
+from epicortex.families.genes import Genes
+from epicortex.families.layered.genome import Genome
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Phenotype:
-    """A genome with weights that fit it. The arrays are made read-only: nobody writes into a parent."""
+    """A genome with weights that fit it. The arrays are read-only: nobody writes into a parent."""
 
     genome: Genome
-    weights: Weights
+    weights: tuple[Genes, ...]
 
     def __post_init__(self) -> None:
         if len(self.weights) != len(self.genome.layers):
@@ -42,14 +29,8 @@ class Phenotype:
                 f"{len(self.genome.layers)} layers need as many weights, not {len(self.weights)}"
             )
         places = zip(self.genome.layers, self.genome.input_shapes, self.weights, strict=True)
-        for index, (layer, below, weights) in enumerate(places, 1):
-            _validate(f"layer {index} ({layer.type})", layer, below, weights)
-            for array in weights:
-                array.setflags(write=False)
-
-    def __reduce__(self) -> tuple[type[Phenotype], tuple[Genome, Weights]]:
-        # A plain copy of the fields would come back with arrays that can be written.
-        return Phenotype, (self.genome, self.weights)
+        for index, (layer, below, genes) in enumerate(places, 1):
+            layer.check_genes(genes, below, f"layer {index} ({layer.type})")
 
     @property
     def parameters(self) -> int:
@@ -59,50 +40,29 @@ class Phenotype:
     def same_bits(self, other: Phenotype) -> bool:
         """Whether both have the same genome and, bit for bit, the same weights."""
         return self.genome == other.genome and all(
-            a.tobytes() == b.tobytes()
-            for mine, yours in zip(self.weights, other.weights, strict=True)
-            for a, b in zip(mine, yours, strict=True)
+            mine.same_bits(yours) for mine, yours in zip(self.weights, other.weights, strict=True)
         )
 
 
-def _validate(where: str, layer: Layer, below: Shape, weights: LayerWeights) -> None:
-    weight, bias = weights
-    expected = weight_shape(layer, below)
-    if weight.shape != expected or bias.shape != (layer.nodes,):
-        raise GenomeError(
-            f"{where}: weights of shape {weight.shape} and {bias.shape} do not fit; "
-            f"expected {expected} and {(layer.nodes,)}"
-        )
-    for array in weights:
-        if array.dtype != np.float32:
-            raise GenomeError(f"{where}: weights must be float32, not {array.dtype}")
-    if layer.type == "conv":
-        around = np.where(kernel_mask(layer.kernels), np.float32(0), weight)
-        kernels = around.nonzero()[0]
-        if kernels.size:
-            raise GenomeError(f"{where}, kernel {kernels[0] + 1}: the weights around it must be 0")
+def encode(phenotype: Phenotype) -> tuple[Any, Arrays]:
+    """The genome as JSON values, and each layer's arrays, named `1.weight`, `1.bias` from the bottom."""
+    arrays = {
+        f"{index}.{name}": array
+        for index, genes in enumerate(phenotype.weights, 1)
+        for name, array in genes.items()
+    }
+    return phenotype.genome.to_dict(), arrays
 
 
-def weight_shape(layer: Layer, below: Shape) -> Shape:
-    """The shape of a layer's dense weight over an input [channels, *spatial]."""
-    if layer.type == "conv":
-        return (layer.nodes, below[0], *layer.extent)
-    return (layer.nodes, int(np.prod(below)))
-
-
-def kernel_mask(kernels: Iterable[Shape]) -> NDArray[np.bool_]:
-    """Where a stack of centred kernels has entries: [nodes, 1, *extent].
-
-    >>> kernel_mask([(1, 3), (3, 1)])[0, 0].astype(int).tolist()
-    [[0, 0, 0], [1, 1, 1], [0, 0, 0]]
-    """
-    sizes = np.asarray(list(kernels))
-    extent = sizes.max(axis=0)
-    mask = np.ones((len(sizes), 1, *extent), dtype=np.bool_)
-    for dimension, size in enumerate(extent):
-        distance = np.abs(np.arange(size) - size // 2)
-        inside = distance <= sizes[:, dimension, None] // 2
-        shape = [1] * mask.ndim
-        shape[0], shape[dimension + 2] = len(sizes), size
-        mask &= inside.reshape(shape)
-    return mask
+def decode(description: Any, arrays: Mapping[str, Array]) -> Phenotype:
+    """Back from `encode`; whatever does not fit together is a `GenomeError`."""
+    genome = Genome.from_dict(description)
+    layers: list[Arrays] = [{} for _ in genome.layers]
+    for name, array in arrays.items():
+        number, _, part = name.partition(".")
+        if not number.isdecimal() or not 1 <= int(number[:6]) <= len(layers) or not part.isidentifier():
+            raise GenomeError(f"{len(layers)} layers have no array {name[:40]!r}")
+        layers[int(number) - 1][part] = array
+    if not all({"weight", "bias"} <= layer.keys() for layer in layers):
+        raise GenomeError(f"{len(layers)} layers need a weight and a bias each")
+    return Phenotype(genome, tuple(Genes(**layer) for layer in layers))

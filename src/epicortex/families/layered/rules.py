@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from epicortex.config import EvolutionConfig
-
-Direction: TypeAlias = Literal["grow", "shrink"]
+    from epicortex.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +22,15 @@ class Rules:
     mutation_choice: Literal["weights", "fitness", "even"] = "weights"
 
     @classmethod
-    def from_config(cls, config: EvolutionConfig) -> Rules:
+    def from_config(cls, config: Config) -> Rules:
         """The rules that a run's settings ask for."""
+        evolution, layered = config.evolution, config.layered
         return cls(
-            weight_deviation=config.weight_deviation,
-            kernel_temperature=config.kernel_temperature,
-            stride_temperature=config.stride_temperature,
-            kernel_start=config.kernel_start,
-            layer_choice=config.layer_choice,
-            kernel_weight=config.kernel_weight,
-            mutation_choice=config.mutation_choice,
+            weight_deviation=evolution.weight_deviation,
+            kernel_temperature=evolution.kernel_temperature,
+            stride_temperature=evolution.stride_temperature,
+            kernel_start=layered.kernel_start,
+            layer_choice=layered.layer_choice,
+            kernel_weight=layered.kernel_weight,
+            mutation_choice=layered.mutation_choice,
         )

@@ -1,4 +1,4 @@
-"""The shapes of new kernels and the strides of new layers, small ones first (eq. 1)."""
+"""The limits of kernels and strides, and how new ones are drawn: small ones first (eq. 1)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,27 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from epicortex.families.layered.genome import Shape, kernel_limit, stride_limit
+from epicortex.families.family import Shape
 from epicortex.families.layered.rules import Rules
+
+
+def kernel_limit(size: int) -> int:
+    """The largest kernel extent over an input of this size: odd, at most half of it, at least 1.
+
+    >>> [kernel_limit(size) for size in (1, 5, 6, 7, 28, 32)]
+    [1, 1, 3, 3, 13, 15]
+    """
+    half = size // 2
+    return max(1, half - 1 + half % 2)
+
+
+def stride_limit(size: int) -> int:
+    """The largest stride over an input of this size: half of it, at least 1.
+
+    >>> [stride_limit(size) for size in (1, 3, 28)]
+    [1, 1, 14]
+    """
+    return max(1, size // 2)
 
 
 def draw_kernels(spatial: Shape, count: int, *, rules: Rules, rng: np.random.Generator) -> tuple[Shape, ...]:

@@ -37,7 +37,7 @@ class Statistics:
         nodes = [layer.nodes for layer in genome.layers]
         mean = sum(nodes) / len(nodes)
         variance = sum((count - mean) ** 2 for count in nodes) / len(nodes)
-        areas = [math.prod(k) for layer in genome.hidden if layer.type == "conv" for k in layer.kernels]
+        areas = [math.prod(kernel) for layer in genome.hidden for kernel in layer.kernels]
         count = genome.convolutions
         outputs = sum(math.prod(shape) for shape in genome.output_shapes[:count])
         return cls(
