@@ -46,9 +46,9 @@ def test_it_warns_where_networks_were_selected_by_the_test_set(tmp_path: Path) -
 
 
 def test_offspring_are_compared_with_all(material: Material) -> None:
-    lines = [line for line in material.history[-10:] if line["offspring_fitness"] is not None]
-    newborn = sum(line["offspring_fitness"] for line in lines) / len(lines)
-    everyone = sum(line["average_fitness"] for line in lines) / len(lines)
+    lines = [line for line in material.history[-10:] if line.offspring_fitness is not None]
+    newborn = sum(line.offspring_fitness or 0.0 for line in lines) / len(lines)
+    everyone = sum(line.average_fitness or 0.0 for line in lines) / len(lines)
     text = " ".join(story.paragraphs(material))
     assert f"scored {100 * newborn:.2f}\xa0% on average, {100 * abs(everyone - newborn):.2f} points" in text
 

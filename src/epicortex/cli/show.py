@@ -116,7 +116,7 @@ def as_json(story: Story) -> dict[str, Any]:
             "layer_parameters": champion.genome.layer_parameters,
             "output_shapes": champion.genome.output_shapes,
         },
-        "history": story.run.history,
+        "history": [asdict(generation) for generation in story.run.history],
         "lineage": [asdict(ancestor) for ancestor in story.lineage],
         "failures": dict(story.failures),
         "evaluations": story.evaluations,
@@ -143,7 +143,9 @@ def status(story: Story) -> str:
 
 
 def _seconds(story: Story) -> float:
-    return sum(float(line["seconds"]) for line in story.run.history)
+    from epicortex.ecosystem.history import total_seconds
+
+    return total_seconds(story.run.history)
 
 
 def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[Any]:
@@ -159,10 +161,7 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
     yield ""
     yield _layers(story.champion.genome)
     yield ""
-    points = [
-        Point(line["highest_fitness"], line["average_fitness"], line["offspring_fitness"])
-        for line in story.run.history
-    ]
+    points = [Point.of(generation) for generation in story.run.history]
     yield Text("Fitness in percent, over " + plural(len(points), "generation"), style="bold")
     yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT)
     yield ""

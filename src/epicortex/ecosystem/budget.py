@@ -7,53 +7,51 @@ Everything follows from the run's history, so that a resumed run spends the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
 
 from epicortex.config import EvolutionConfig
 from epicortex.ecosystem.jobs import Job
+from epicortex.ecosystem.state import Counts
 from epicortex.randomness import generator
 
 
-def spent(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> int:
+def spent(history: Sequence[Counts], settings: EvolutionConfig) -> int:
     """The trainings of these generations; networks that failed were trained too, as far as they came.
 
-    >>> lines = [{"networks": 4, "offspring": 2}, {"networks": 6, "offspring": 1}]
+    >>> first = Counts(1, 4, 2, 0.9, 0.8, None, 2, 1, 0, 0, 0, 0, 0, 0, 3, 650, 700.5)
+    >>> lines = [first, replace(first, generation=2, networks=6, offspring=1)]
     >>> spent(lines, EvolutionConfig()), spent(lines, EvolutionConfig(newborns="scored"))
     (10, 8)
     """
     return totals(history, settings)[-1] if history else 0
 
 
-def totals(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> list[int]:
+def totals(history: Sequence[Counts], settings: EvolutionConfig) -> list[int]:
     """The trainings spent after each of these generations."""
     return [min(asked, settings.trainings or asked) for asked in _asked(history, settings)]
 
 
-def whole(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> int:
+def whole(history: Sequence[Counts], settings: EvolutionConfig) -> int:
     """How many generations there are in which nobody was left untrained for want of a budget.
 
-    >>> lines = [{"networks": 4, "offspring": 2}, {"networks": 6, "offspring": 1}]
+    >>> first = Counts(1, 4, 2, 0.9, 0.8, None, 2, 1, 0, 0, 0, 0, 0, 0, 3, 650, 700.5)
+    >>> lines = [first, replace(first, generation=2, networks=6, offspring=1)]
     >>> whole(lines, EvolutionConfig()), whole(lines, EvolutionConfig(trainings=9))
     (2, 1)
     """
     return sum(asked <= (settings.trainings or asked) for asked in _asked(history, settings))
 
 
-def _asked(history: Sequence[Mapping[str, Any]], settings: EvolutionConfig) -> list[int]:
+def _asked(history: Sequence[Counts], settings: EvolutionConfig) -> list[int]:
     """The trainings that all generations up to each would take."""
     scored = settings.newborns == "scored"
-    newborns = [0, *(int(line["offspring"]) if scored else 0 for line in history[:-1])]
-    return list(
-        accumulate(int(line["networks"]) - born for line, born in zip(history, newborns, strict=False))
-    )
+    newborns = [0, *(one.offspring if scored else 0 for one in history[:-1])]
+    return list(accumulate(one.networks - born for one, born in zip(history, newborns, strict=False)))
 
 
-def limited(
-    jobs: Sequence[Job], history: Sequence[Mapping[str, Any]], settings: EvolutionConfig
-) -> tuple[Job, ...]:
+def limited(jobs: Sequence[Job], history: Sequence[Counts], settings: EvolutionConfig) -> tuple[Job, ...]:
     """The jobs of the next generation, with no more trainings among them than are left."""
     asked = [job for job in jobs if job.train]
     if settings.trainings is None or len(asked) <= settings.trainings - spent(history, settings):
