@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from epicortex.champion.file import Champion
-from epicortex.ecosystem import budget
 from epicortex.ecosystem.history import History, total_seconds
+from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.families.layered.genome import Genome, Shape
 from epicortex.report.gathering import Gathered, kernel_counts
 from epicortex.report.mistakes import Tested
@@ -55,19 +55,18 @@ class Material:
 def status(material: Material) -> str:
     """Whether the run is over, and why."""
     evolution, done = material.run.config.evolution, len(material.history)
-    best = material.champion.facts if material.champion else None
-    if best and evolution.target is not None and best.fitness >= evolution.target:
-        return f"stopped at its target of {material.measure.text(evolution.target)}"
-    spent = budget.spent(material.history, evolution)
-    if done >= evolution.generations or (evolution.trainings is not None and spent >= evolution.trainings):
-        return "complete"
-    if best and evolution.plateau is not None and done - best.generation >= evolution.plateau:
-        return f"stopped after {evolution.plateau} generations without a better network"
-    if evolution.minutes is not None and material.seconds >= 60 * evolution.minutes:
-        return (
-            f"stopped after its {evolution.minutes:g} minutes, {done} of {evolution.generations} generations"
-        )
-    return f"{done} of {evolution.generations} generations so far"
+    match limit_reached(Progress.of_history(material.history, evolution), evolution):
+        case "target":
+            return f"stopped at its target of {material.measure.text(evolution.target)}"
+        case "generations" | "trainings":
+            return "complete"
+        case "plateau":
+            return f"stopped after {plural(evolution.plateau or 0, 'generation')} without a better network"
+        case "minutes":
+            minutes = f"{evolution.minutes:g} minutes"
+            return f"stopped after its {minutes}, {done} of {evolution.generations} generations"
+        case None:
+            return f"{done} of {evolution.generations} generations so far"
 
 
 def paragraphs(material: Material) -> Iterator[str]:

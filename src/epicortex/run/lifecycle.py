@@ -185,7 +185,7 @@ class _Run:
             if recorder and best:
                 recorder.champion(best)
             self.hooks.watcher.begin(state, history)
-            reason = why_stop(state, self.evolution, history)
+            reason = why_stop(history, config)
             if reason is None:
                 engine.prepare(self.setup)
                 loop = Loop(self.evolution, self.data, engine, recorder, self.hooks, history)

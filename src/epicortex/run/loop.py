@@ -17,14 +17,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from epicortex.champion.file import Champion
+from epicortex.config import Config
 from epicortex.data import DataSet
-from epicortex.ecosystem import budget
-from epicortex.ecosystem.history import Generation, History, total_seconds
+from epicortex.ecosystem import budget, stopping
+from epicortex.ecosystem.history import Generation, History
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Tally
+from epicortex.ecosystem.stopping import Progress
 from epicortex.engines import Engine
 from epicortex.errors import RunError
-from epicortex.evolution import Evolution, stop_reason
+from epicortex.evolution import Evolution
 from epicortex.run.assembly import describe_champion
 from epicortex.run.recorder import Recorder
 from epicortex.run.schedule import Schedule
@@ -82,7 +84,7 @@ class Loop:
     def run(self, state: EcosystemState) -> tuple[EcosystemState, str]:
         """Generation after generation until there is a reason to stop."""
         digest = checkpoint.take(state).digest if self.recorder else ""
-        while (reason := why_stop(state, self.evolution, self.history)) is None:
+        while (reason := why_stop(self.history, self.evolution.config)) is None:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
             began = time.monotonic()
@@ -173,11 +175,9 @@ class Loop:
             journal.remove(self.recorder.folder.path, up_to=generation)
 
 
-def why_stop(state: EcosystemState, evolution: Evolution, history: History) -> str | None:
-    """The reason to end the run here; time and trainings are those of all generations, in any process."""
-    settings = evolution.config.evolution
-    minutes = total_seconds(history) / 60
-    return stop_reason(state, settings, minutes, budget.spent(history, settings))
+def why_stop(history: History, config: Config) -> str | None:
+    """The reason to end the run here, after the generations of all processes; None while it goes on."""
+    return stopping.reason(Progress.of_history(history, config.evolution), config.evolution)
 
 
 def _journaled(
