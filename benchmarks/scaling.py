@@ -25,6 +25,7 @@ from benchmarks.engines import by_thread
 from benchmarks.measure import processor_seconds, row
 from benchmarks.simulated import SimulatedEngine, config_for, outcome
 from epicortex.data import DataSet, Scaling
+from epicortex.ecosystem.history import Generation
 from epicortex.evolution import Evolution
 from epicortex.families.layered import LayeredFamily, Rules
 from epicortex.paper.svg import picture
@@ -158,7 +159,7 @@ def simulate(
     data = DataSet("noise", x, y, x, y, tuple("0123456789"), scaling)
     used: list[dict[str, float]] = []
 
-    def note(_: dict[str, Any]) -> None:
+    def note(_: Generation) -> None:
         used.append({name: took for (_, name), took in by_thread().items()})
 
     with tempfile.TemporaryDirectory() as folder, engine:
@@ -172,14 +173,14 @@ def simulate(
         )
         return (last - first) / len(late) / networks
 
-    between = statistics.mean(line["evolve_seconds"] for line in late) / networks
+    between = statistics.mean(line.evolve_seconds for line in late) / networks
     return Costs(
         leading=cost("simulated-lead"),
         outcomes=cost("simulated-outcomes"),
         recording=cost("recorder"),
         collecting=max(0.0, cost("MainThread") - between),
         between=between,
-    ), statistics.mean(line["seconds"] for line in late)
+    ), statistics.mean(line.seconds for line in late)
 
 
 def draw(costs: Costs, networks: int, seconds: Sequence[float]) -> Figure:

@@ -19,12 +19,12 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from benchmarks.engines import WORKERS, mpiexec
 from benchmarks.measure import row
 from benchmarks.workers import random_data
 from epicortex.config import Config
+from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup, create, enlisted
 from epicortex.run.lifecycle import evolve
@@ -103,7 +103,7 @@ def measure(name: str, networks: int, generations: int) -> None:
         with Counted(create(name, None, config)) as engine:
             began = crossed()
 
-            def note(_: dict[str, Any]) -> None:
+            def note(_: Generation) -> None:
                 seen.append((crossed() - began, engine.out, engine.back))
 
             evolve(data, config, engine=engine, on_generation=note)

@@ -33,6 +33,7 @@ PUBLIC = [
     "Facts",
     "Family",
     "FullLayer",
+    "Generation",
     "Genome",
     "GenomeError",
     "Individual",

@@ -44,7 +44,7 @@ def test_it_learns_to_read_digits(fitted: EvolvedClassifier, digits: tuple[np.nd
     assert fitted.classes_.tolist() == list(range(10))
     assert fitted.image_shape_ == (8, 8, 1)
     assert fitted.n_features_in_ == 64
-    assert [line["generation"] for line in fitted.history_] == [1, 2, 3, 4]
+    assert [line.generation for line in fitted.history_] == [1, 2, 3, 4]
     probabilities = fitted.predict_proba(images[400:])
     assert probabilities.dtype == np.float64
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)

@@ -27,8 +27,8 @@ def curves(reading: str, dash: str, *, speciation: bool) -> list[dict[str, Any]]
     lines = next(one.figures.history for one in kept if one.run.experiment == experiment)
     return [
         {
-            "x": [line["generation"] for line in lines],
-            "y": [None if line[key] is None else 100 * line[key] for line in lines],
+            "x": [line.generation for line in lines],
+            "y": [None if (own := getattr(line, key)) is None else 100 * own for line in lines],
             "name": WORDS[key] if dash == "solid" else f"dotted: preset {reading}",
             "showlegend": dash == "solid" or key == "average_fitness",
             "mode": "lines",

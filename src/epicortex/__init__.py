@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from epicortex.config.resolving import resolve as configure
     from epicortex.data import DataOptions, DataSet, Scaling, read_image
     from epicortex.data import load as load_data
+    from epicortex.ecosystem.history import Generation
     from epicortex.ecosystem.jobs import Job, Outcome
     from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
     from epicortex.engines import Engine
@@ -52,6 +53,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     "champion.module": ("Classifier", "load"),
     "config": ("Config", "DataConfig", "EvolutionConfig", "MpiConfig", "RayConfig", "TrainingConfig"),
     "data": ("DataOptions", "DataSet", "Scaling", "read_image"),
+    "ecosystem.history": ("Generation",),
     "ecosystem.jobs": ("Job", "Outcome"),
     "ecosystem.state": ("EcosystemState", "Event", "Individual", "Tally"),
     "engines": ("Engine",),
@@ -108,6 +110,7 @@ __all__ = [
     "Facts",
     "Family",
     "FullLayer",
+    "Generation",
     "Genome",
     "GenomeError",
     "Individual",

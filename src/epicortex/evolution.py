@@ -18,11 +18,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from epicortex.config import Config, EvolutionConfig
-from epicortex.ecosystem import census
+from epicortex.ecosystem import census, stopping
 from epicortex.ecosystem.calibration import mean_fitness
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.outcomes import record
 from epicortex.ecosystem.state import EcosystemState, Individual, Tally
+from epicortex.ecosystem.stopping import Progress
 from epicortex.ecosystem.strategies import Culled, Selected, Strategies
 from epicortex.errors import RunError
 from epicortex.families.family import Family
@@ -102,18 +103,8 @@ def stop_reason(
 
     `trainings` are those done so far, where the settings limit them.
     """
-    best = state.champion
-    if best is not None and settings.target is not None and census.fitness(best) >= settings.target:
-        return f"the target of {100 * settings.target:g} % is reached"
-    if state.generation >= settings.generations:
-        return f"all {settings.generations} generations are done"
-    if settings.trainings is not None and trainings >= settings.trainings:
-        return f"all {settings.trainings} trainings are done"
-    if settings.plateau is not None and state.generation - state.last_rise >= settings.plateau:
-        return f"the highest fitness has not risen for {settings.plateau} generations"
-    if settings.minutes is not None and elapsed_minutes >= settings.minutes:
-        return f"the {settings.minutes:g} minutes are over"
-    return None
+    progress = Progress.of_state(state, trainings=trainings, minutes=elapsed_minutes)
+    return stopping.reason(progress, settings)
 
 
 def _with_champion(state: EcosystemState, family: Family[Any]) -> EcosystemState:

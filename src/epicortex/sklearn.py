@@ -68,8 +68,8 @@ class EvolvedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The labels.
     champion_ : Champion
         The fittest network by value, with its scaling; `epicortex.export` takes it.
-    history_ : list of dict
-        A dict a generation, as in history.jsonl.
+    history_ : list of Generation
+        The generations in order, as in history.jsonl.
     image_shape_ : tuple of int or None
         The shape of the images that it was fitted to.
     n_features_in_ : int

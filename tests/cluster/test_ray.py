@@ -123,8 +123,8 @@ def test_a_node_that_dies_during_a_run_costs_only_what_was_in_flight(
     config = small_run(engine="ray", workers=3)
     killer = threading.Thread(target=_kill_at_work, args=(nodes, victim, fitness.folder))
 
-    def kill(line: dict[str, Any]) -> None:
-        if line["generation"] == 1:
+    def kill(line: epicortex.Generation) -> None:
+        if line.generation == 1:
             killer.start()
 
     epicortex.evolve(small_data(), config, out=tmp_path / "ray", fitness=fitness, on_generation=kill)

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from epicortex.config import Config, EvolutionConfig
 from epicortex.config import resolving as settings
 from epicortex.ecosystem import budget
+from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.jobs import Job
 from epicortex.families.layered import draw_phenotype
 from epicortex.families.layered.genome import Genome
 from epicortex.run.lifecycle import evolve, resume
 from epicortex.run.record import read_run
+from tests.generations import generation
 
 SIZES = {
     "evolution.initial_networks": 5,
@@ -40,8 +42,8 @@ def jobs(networks: int) -> tuple[Job, ...]:
     return tuple(Job(id, 3, 1, phenotype) for id in range(1, networks + 1))
 
 
-def lines(*networks: int) -> list[dict[str, int]]:
-    return [{"networks": number, "offspring": 1} for number in networks]
+def lines(*networks: int) -> list[Generation]:
+    return [generation(place, networks=number, offspring=1) for place, number in enumerate(networks, 1)]
 
 
 @given(st.lists(st.integers(1, 50), max_size=8), st.integers(1, 200), st.integers(1, 60))
@@ -65,12 +67,12 @@ def test_what_is_spent_after_each_generation_is_counted_one_by_one(
 ) -> None:
     own = EvolutionConfig.model_validate({"trainings": trainings, "newborns": newborns})
     left = 10**9 if trainings is None else trainings
-    history: list[dict[str, int]] = []
+    history: list[Generation] = []
     expected: list[int] = []
     whole = born = 0
     for networks, children in generations:
         asked = networks - (born if newborns == "scored" else 0)
-        history.append({"networks": networks, "offspring": children})
+        history.append(generation(len(history) + 1, networks=networks, offspring=children))
         expected.append((expected or [0])[-1] + min(asked, left))
         whole += asked <= left
         left, born = left - min(asked, left), children
@@ -133,7 +135,7 @@ def test_a_run_with_a_budget_resumes_to_the_same_bytes(tmp_path: Path) -> None:
         config,
         out=tmp_path / "broken",
         stop=stop,
-        on_generation=lambda line: stop.set() if line["generation"] == 2 else None,
+        on_generation=lambda line: stop.set() if line.generation == 2 else None,
     )
     assert broken.interrupted
     assert resume(tmp_path / "broken").stop_reason == "all 23 trainings are done"

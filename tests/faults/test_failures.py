@@ -88,7 +88,7 @@ def test_networks_that_fail_are_recorded_and_shown_and_leave_no_children(
         with tally.case("control characters"):
             assert "\x1b" not in shown + ended.out
         history = read_run(run).history
-        assert sum(line["failed"] for line in history) == no_child_of_a_failed_network(run)
+        assert sum(line.failed for line in history) == no_child_of_a_failed_network(run)
 
 
 MONSTERS = """
@@ -158,7 +158,7 @@ def test_an_operator_that_raises_costs_its_mutation_only(nursery: Nursery, tmp_p
     with counted("an exception in a person's operator, data set or fitness") as tally, tally.case("operator"):
         ended = nursery.run(*words, "--plugin", plugin, "--out", run)
         assert ended.code == 0, ended
-        assert sum(line["mutations_failed"] for line in read_run(run).history) > 0
+        assert sum(line.mutations_failed for line in read_run(run).history) > 0
         events = [event for line in read_run(run).networks() for event in line.events]
         assert {event.outcome for event in events if event.type == "broken"} == {"failed"}
         assert 'operator broken failed: KeyError: "an operator' in ended.err

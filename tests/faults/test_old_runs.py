@@ -59,7 +59,7 @@ def test_the_champion_of_an_old_run_computes(old: Path) -> None:
     from epicortex.champion.module import load
 
     champion = load_champion(old)
-    assert champion.facts.fitness == max(line["highest_fitness"] for line in read_run(old).history)
+    assert champion.facts.fitness == max(line.highest_fitness or 0.0 for line in read_run(old).history)
     assert load(old).predict(np.zeros((1, 1, 8, 8)))[0] in champion.classes
 
 
@@ -69,7 +69,7 @@ def test_an_old_run_is_resumed_from_its_checkpoint_and_journal(old: Path) -> Non
     trained: list[int] = []
     journal = old / "checkpoints" / "00000003.journal"
     kept = journal.read_bytes()
-    result = resume(old, watcher=watcher, on_generation=lambda line: trained.append(line["generation"]))
+    result = resume(old, watcher=watcher, on_generation=lambda line: trained.append(line.generation))
     assert trained == [3]
     assert result.stop_reason == "all 3 generations are done"
     assert not [note for note in watcher.notes if "the last bits may differ" not in note]

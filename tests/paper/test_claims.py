@@ -134,7 +134,7 @@ def test_runs_without_a_figure_are_not_taken_for_runs_that_are_missing() -> None
     def change(data: str, mode: bool) -> Figures | None:
         own = as_published(data, mode)
         if data == "svhn":
-            lines = [{**line, "average_untrained": None} for line in own.history]
+            lines = tuple(replace(line, average_untrained=None) for line in own.history)
             own = replace(own, history=lines, tried=None, refused=None)
         return None if data == "mnist" else own
 

@@ -76,13 +76,13 @@ def test_the_average_with_newborns_untrained_is_that_of_the_networks_own_lines(e
         record = read_run(experiment / run.folder)
         lines = [json.loads(line) for line in (record.path / "networks.jsonl").read_text().splitlines()]
         for line in gathered(record).history:
-            own = [one for one in lines if one["generation"] == line["generation"]]
+            own = [one for one in lines if one["generation"] == line.generation]
             scores = [
                 one["fitness"] if one["fitness_before_training"] is None else one["fitness_before_training"]
                 for one in own
             ]
-            assert line["average_untrained"] == pytest.approx(fmean(scores))
-            lowered += line["average_untrained"] != line["average_fitness"]
+            assert line.average_untrained == pytest.approx(fmean(scores))
+            lowered += line.average_untrained != line.average_fitness
     assert lowered > 10
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from epicortex.config import resolving as settings
-from epicortex.paper.gathering import Figures, Gathered, Results
+from epicortex.paper.gathering import ComparedGeneration, Figures, Gathered, Results
 from epicortex.paper.plan import Experiment, Plan, PlannedRun
 from epicortex.paper.published import DATA
+from tests.generations import generation
 
 #: Runs of about a second.
 SMALL = (
@@ -40,38 +42,38 @@ def history(
     offspring: Curve = _OFFSPRING,
     parameters: Curve = _PARAMETERS,
     refused: int = 3,
-) -> list[dict[str, Any]]:
-    """The lines of history.jsonl."""
-    return [
-        {
-            "generation": generation,
-            "networks": 10,
-            "offspring": 2,
-            "highest_fitness": highest(generation),
-            "average_fitness": average(generation),
-            "average_untrained": (untrained or average)(generation),
-            "offspring_fitness": offspring(generation) if generation > 1 else None,
-            "mean_parameters": parameters(generation),
-            "champion_parameters": 1000,
-            "mutations": 5,
-            "mutations_refused": refused,
-            "mutations_failed": 0,
-            "seconds": 1.5,
-        }
-        for generation in range(1, generations + 1)
-    ]
+) -> tuple[ComparedGeneration, ...]:
+    """The generations of a run."""
+    plain = {"networks": 10, "offspring": 2, "champion_parameters": 1000, "mutations": 5, "seconds": 1.5}
+    return tuple(
+        ComparedGeneration(
+            **asdict(
+                generation(
+                    number,
+                    highest_fitness=highest(number),
+                    average_fitness=average(number),
+                    offspring_fitness=offspring(number) if number > 1 else None,
+                    mean_parameters=parameters(number),
+                    mutations_refused=refused,
+                    **plain,
+                )
+            ),
+            average_untrained=(untrained or average)(number),
+        )
+        for number in range(1, generations + 1)
+    )
 
 
-def figures(lines: Sequence[dict[str, Any]] | None = None, **changes: Any) -> Figures:
+def figures(lines: tuple[ComparedGeneration, ...] | None = None, **changes: Any) -> Figures:
     """A run with this history."""
     lines = history() if lines is None else lines
     plain: dict[str, Any] = {
         "spent": [10 * generation for generation in range(1, len(lines) + 1)],
         "whole": len(lines),
         "seconds": 1.5 * len(lines),
-        "champion": max(line["highest_fitness"] for line in lines),
+        "champion": max(line.highest_fitness or 0.0 for line in lines),
         "champion_parameters": 1000,
-        "test": lines[-1]["highest_fitness"],
+        "test": lines[-1].highest_fitness,
         "tried": 100,
         "refused": 60,
     }

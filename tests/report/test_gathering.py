@@ -118,7 +118,7 @@ def test_of_very_many_networks_an_even_choice_is_drawn_but_the_front_is_whole(
     few = gather(record.networks(), record.history, followed=frozenset())
     assert 25 <= len(few.points) <= 50
     assert few.front == gathered.front
-    assert {point.generation for point in few.points} == {line["generation"] for line in record.history}
+    assert {point.generation for point in few.points} == {line.generation for line in record.history}
     assert few.events == {}
 
 

@@ -21,8 +21,9 @@ FAILURES = ("ran out of memory", "the loss became nan in training step 7")
 class PretendEngine(Engine):
     """Gives every network a fitness that rises with its size and its age; some networks fail."""
 
-    def __init__(self, failing: float = 0.0) -> None:
+    def __init__(self, failing: float = 0.0, ceiling: float = 0.999) -> None:
         self._failing = failing
+        self._ceiling = ceiling
 
     workers = property(lambda self: 1)
 
@@ -43,7 +44,7 @@ class PretendEngine(Engine):
             return Outcome(job.network, job.generation, failed=FAILURES[job.network % len(FAILURES)])
         size = math.log10(job.phenotype.parameters)
         learnt = 1 - math.exp(-(job.generation + 4) * size / 30)
-        fitness = float(np.clip(0.99 * learnt + rng.normal(0, 0.015), 0.05, 0.999))
+        fitness = float(np.clip(0.99 * learnt + rng.normal(0, 0.015), 0.05, self._ceiling))
         before = fitness - abs(float(rng.normal(0, 0.03))) if job.newborn else None
         return Outcome(job.network, job.generation, job.phenotype, round(fitness, 4), before)
 
@@ -63,9 +64,18 @@ def few_digits() -> DataSet:
 
 
 def pretended_run(
-    out: Path, *, data: Any = "digits", failing: float = 0.0, command: str = "", **changes: Any
+    out: Path,
+    *,
+    data: Any = "digits",
+    failing: float = 0.0,
+    ceiling: float = 0.999,
+    command: str = "",
+    **changes: Any,
 ) -> Path:
-    """A run folder as `evolve` leaves it, written in seconds; changes such as evolution__seed=3."""
+    """A run folder as `evolve` leaves it, written in seconds; changes such as evolution__seed=3.
+
+    No network gets beyond the ceiling, and those that reach it are equally fit.
+    """
     small = {
         "evolution.generations": 12,
         "evolution.initial_networks": 12,
@@ -76,5 +86,5 @@ def pretended_run(
     }
     dotted = {name.replace("__", "."): value for name, value in changes.items()}
     config = settings.resolve("default", {**small, **dotted})
-    evolve(data, config, out=out, engine=PretendEngine(failing), command=command)
+    evolve(data, config, out=out, engine=PretendEngine(failing, ceiling), command=command)
     return out

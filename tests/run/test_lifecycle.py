@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from epicortex.config import Config
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet, Scaling, load
+from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.state import Tally
 from epicortex.engines import Engine, create
 from epicortex.errors import ConfigError, DataError, RunError, StorageError
@@ -117,18 +118,18 @@ def test_a_run_leaves_what_the_design_says(data: DataSet, tmp_path: Path) -> Non
     result = evolve(data, config(), out=tmp_path / "run")
     record = read_run(tmp_path / "run")
     assert record.history == result.history
-    assert [line["generation"] for line in record.history] == [1, 2, 3, 4]
-    assert list(record.history[0]) == [
+    assert [line.generation for line in record.history] == [1, 2, 3, 4]
+    assert list(asdict(record.history[0])) == [
         *("generation", "networks", "species", "highest_fitness", "average_fitness", "offspring_fitness"),
         *("offspring", "mutations", "mutations_refused", "mutations_failed", "species_founded"),
         *("species_extinct", "culled", "failed", "champion", "champion_parameters", "mean_parameters"),
         *("train_seconds", "evolve_seconds", "seconds"),
     ]
-    assert record.history[0]["offspring_fitness"] is None
+    assert record.history[0].offspring_fitness is None
     networks = list(record.networks())
-    assert len(networks) == sum(line["networks"] for line in record.history)
+    assert len(networks) == sum(line.networks for line in record.history)
     champion = record.champion()
-    assert champion.facts.fitness == max(line["highest_fitness"] for line in record.history)
+    assert champion.facts.fitness == max(line.highest_fitness or 0.0 for line in record.history)
     assert champion.facts.test_accuracy == result.test
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [
         *("champion", "checkpoints", "config.toml", "history.jsonl", "lock", "networks.jsonl", "tensorboard")
@@ -179,7 +180,9 @@ def test_processes_give_the_same_bytes_as_serial(
 def test_a_run_in_memory_is_the_same_run(data: DataSet, undisturbed: dict[str, Any]) -> None:
     result = evolve(data, config())
     assert result.folder is None
-    without_clock = [{k: v for k, v in line.items() if not k.endswith("seconds")} for line in result.history]
+    without_clock = [
+        {k: v for k, v in asdict(line).items() if not k.endswith("seconds")} for line in result.history
+    ]
     assert without_clock == undisturbed["history"]
 
 
@@ -309,7 +312,7 @@ def test_failures_decided_by_the_clock_are_replayed(data: DataSet, tmp_path: Pat
         stop=watcher.stop,
     )
     result = resume(tmp_path / "run", {"training.time_limit": None}, data=data)
-    assert result.history[0]["failed"] >= 3
+    assert result.history[0].failed >= 3
 
 
 def test_an_ancestor_is_the_first_founder_also_after_a_resume(data: DataSet, tmp_path: Path) -> None:
@@ -360,7 +363,7 @@ def test_minutes_count_over_the_whole_run(data: DataSet, tmp_path: Path) -> None
 
 
 def test_callbacks_see_every_generation_and_every_new_champion(data: DataSet) -> None:
-    generations: list[Mapping[str, Any]] = []
+    generations: list[Generation] = []
     champions: list[float] = []
     evolve(
         data,
@@ -368,9 +371,9 @@ def test_callbacks_see_every_generation_and_every_new_champion(data: DataSet) ->
         on_generation=generations.append,
         on_champion=lambda champion: champions.append(champion.facts.fitness),
     )
-    assert [line["generation"] for line in generations] == [1, 2, 3, 4]
+    assert [line.generation for line in generations] == [1, 2, 3, 4]
     assert champions == sorted(set(champions))
-    assert champions[-1] == max(line["highest_fitness"] for line in generations)
+    assert champions[-1] == max(line.highest_fitness or 0.0 for line in generations)
 
 
 def test_a_fitness_of_ones_own_is_named_in_the_config_and_asked_for_again(
@@ -384,7 +387,7 @@ def test_a_fitness_of_ones_own_is_named_in_the_config_and_asked_for_again(
     with pytest.raises(ConfigError, match="always_half"):
         resume(tmp_path / "run", {"evolution.generations": 2}, data=data)
     result = resume(tmp_path / "run", {"evolution.generations": 2}, data=data, fitness=always_half)
-    assert [line["highest_fitness"] for line in result.history] == [0.5, 0.5]
+    assert [line.highest_fitness for line in result.history] == [0.5, 0.5]
 
 
 def test_a_table_evolves_full_layers() -> None:

@@ -7,23 +7,17 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from epicortex.ecosystem.state import Tally
 from epicortex.errors import StorageError
-from epicortex.storage import strict
 from epicortex.storage.lines import history_line, network_lines, read_history, read_networks
 from epicortex.storage.tensorboard import TAGS, Scalars
+from tests.generations import generation
 from tests.storage.states import offsets, small_state
-
-
-def line(generation: int) -> dict[str, object]:
-    tally = Tally(generation, 8, 2, 0.75, 0.5, None, 3, 4, 1, 0, 1, 0, 2, 0, 5, 650, 700.5, ("crowded",))
-    return history_line(tally, train_seconds=1.5, evolve_seconds=0.25, seconds=1.75)
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
     path = tmp_path / "history.jsonl"
-    path.write_bytes(b"".join(strict.dump(line(g)) + b"\n" for g in (1, 2, 3)))
+    path.write_bytes(b"".join(history_line(generation(g)) for g in (1, 2, 3)))
     return path
 
 
@@ -71,11 +65,11 @@ def test_no_log_is_an_empty_log(tmp_path: Path) -> None:
 
 def test_tensorboard_shows_every_figure_once_also_after_a_resume(tmp_path: Path) -> None:
     scalars = Scalars(tmp_path, [])
-    scalars.add(line(1))
-    scalars.add(line(2))
+    scalars.add(generation(1))
+    scalars.add(generation(2))
     scalars.close()
-    scalars = Scalars(tmp_path, [line(1)])
-    scalars.add(line(2))
+    scalars = Scalars(tmp_path, [generation(1)])
+    scalars.add(generation(2))
     scalars.close()
     (path,) = tmp_path.iterdir()
     seen = [

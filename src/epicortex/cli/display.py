@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
-    from epicortex.ecosystem.state import Tally
+    from epicortex.ecosystem.state import Counts, Tally
 
 #: Offspring, mean, best: the best is drawn last, over the others.
 _COLOURS: Final = ("magenta", "cyan", "green")
@@ -40,6 +40,11 @@ class Point(NamedTuple):
     best: float | None
     mean: float | None
     offspring: float | None
+
+    @classmethod
+    def of(cls, counts: Counts) -> Point:
+        """The figures of one generation."""
+        return cls(counts.highest_fitness, counts.average_fitness, counts.offspring_fitness)
 
 
 @dataclass(slots=True)
@@ -130,7 +135,7 @@ class Display:
 
     def generation(self, tally: Tally, seconds: float) -> None:
         """A generation is complete."""
-        self.watch.points.append(Point(tally.highest_fitness, tally.average_fitness, tally.offspring_fitness))
+        self.watch.points.append(Point.of(tally))
         self.watch.last = tally
         if trained := self.watch.done - self.watch.replayed:
             self.watch.seconds.append(seconds * self.watch.done / trained)

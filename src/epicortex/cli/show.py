@@ -116,7 +116,7 @@ def as_json(story: Story) -> dict[str, Any]:
             "layer_parameters": champion.genome.layer_parameters,
             "output_shapes": champion.genome.output_shapes,
         },
-        "history": story.run.history,
+        "history": [asdict(generation) for generation in story.run.history],
         "lineage": [asdict(ancestor) for ancestor in story.lineage],
         "failures": dict(story.failures),
         "evaluations": story.evaluations,
@@ -125,25 +125,20 @@ def as_json(story: Story) -> dict[str, Any]:
 
 def status(story: Story) -> str:
     """Whether the run is over, and why."""
-    from epicortex.ecosystem import budget
+    from epicortex.ecosystem import stopping
+    from epicortex.ecosystem.stopping import Progress
 
-    settings, done = story.run.config.evolution, len(story.run.history)
-    best = story.champion.facts if story.champion else None
-    if best is not None and settings.target is not None and best.fitness >= settings.target:
-        return f"the target of {100 * settings.target:g} % is reached"
-    if done >= settings.generations:
-        return f"all {settings.generations} generations are done"
-    if settings.trainings is not None and budget.spent(story.run.history, settings) >= settings.trainings:
-        return f"all {settings.trainings} trainings are done"
-    if best is not None and settings.plateau is not None and done - best.generation >= settings.plateau:
-        return f"the highest fitness has not risen for {settings.plateau} generations"
-    if settings.minutes is not None and _seconds(story) >= 60 * settings.minutes:
-        return f"the {settings.minutes:g} minutes are over"
-    return f"{done} of {settings.generations} generations are done; epicortex resume {story.run.path} goes on"
+    settings, history = story.run.config.evolution, story.run.history
+    if reason := stopping.reason(Progress.of_history(history, settings), settings):
+        return reason
+    done = f"{len(history)} of {settings.generations} generations are done"
+    return f"{done}; epicortex resume {story.run.path} goes on"
 
 
 def _seconds(story: Story) -> float:
-    return sum(float(line["seconds"]) for line in story.run.history)
+    from epicortex.ecosystem.history import total_seconds
+
+    return total_seconds(story.run.history)
 
 
 def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[Any]:
@@ -159,10 +154,7 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
     yield ""
     yield _layers(story.champion.genome)
     yield ""
-    points = [
-        Point(line["highest_fitness"], line["average_fitness"], line["offspring_fitness"])
-        for line in story.run.history
-    ]
+    points = [Point.of(generation) for generation in story.run.history]
     yield Text("Fitness in percent, over " + plural(len(points), "generation"), style="bold")
     yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT)
     yield ""

@@ -8,18 +8,19 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
 from epicortex.text import clean, duration, percent, plural
 
 if TYPE_CHECKING:
     from epicortex.config import Config
-    from epicortex.ecosystem.state import EcosystemState, Tally
+    from epicortex.ecosystem.history import History
+    from epicortex.ecosystem.state import Counts, EcosystemState, Tally
     from epicortex.run.lifecycle import Result, Watcher
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -63,33 +64,31 @@ def displayed(about: Watch, *, quiet: bool) -> Display:
 def watcher(display: Display, config: Config) -> Watcher:
     """What tells a display how a run with these settings goes."""
     from epicortex.ecosystem import budget
+    from epicortex.ecosystem.history import total_seconds
     from epicortex.run.lifecycle import Watcher
 
-    lines: list[Mapping[str, Any]] = []
+    counted: list[Counts] = []
 
     def expect(networks: int) -> None:
         """A budget of trainings says how many generations there will be, if there are no more networks."""
         if config.evolution.trainings is not None:
-            left = config.evolution.trainings - budget.spent(lines, config.evolution)
-            display.watch.generations = len(lines) + -(-left // max(1, networks))
+            left = config.evolution.trainings - budget.spent(counted, config.evolution)
+            display.watch.generations = len(counted) + -(-left // max(1, networks))
 
     class Shown(Watcher):
         def reading(self, what: str, done: int, total: int) -> None:
             """Show it."""
             display.reading(what, done, total)
 
-        def begin(self, state: EcosystemState, history: Sequence[Mapping[str, Any]]) -> None:
+        def begin(self, state: EcosystemState, history: History) -> None:
             """Show the generations before, too."""
             about = display.watch
-            about.points += [
-                Point(line["highest_fitness"], line["average_fitness"], line["offspring_fitness"])
-                for line in history
-            ]
+            about.points += [Point.of(generation) for generation in history]
             about.total = len(state.networks)
-            lines.extend(history)
+            counted.extend(history)
             expect(len(state.networks))
             if config.evolution.minutes is not None:
-                about.minutes = config.evolution.minutes - sum(line["seconds"] for line in history) / 60
+                about.minutes = config.evolution.minutes - total_seconds(history) / 60
 
         def progress(self, done: int, total: int, failed: str | None = None) -> None:
             """Show it."""
@@ -97,7 +96,7 @@ def watcher(display: Display, config: Config) -> Watcher:
 
         def generation(self, tally: Tally, seconds: float) -> None:
             """Show it."""
-            lines.append({"networks": tally.networks, "offspring": tally.offspring})
+            counted.append(tally)
             expect(tally.networks)
             display.generation(tally, seconds)
 
@@ -152,11 +151,12 @@ def _interrupted(arguments: argparse.Namespace, folder: Path, number: int) -> in
 
 def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     from epicortex.cli import COMMANDS
+    from epicortex.ecosystem.history import total_seconds
 
     assert result.best is not None
     facts, genome = result.best.facts, result.best.genome
     tested = f", {percent(result.test)} on the test set" if result.test is not None else ""
-    seconds = sum(line["seconds"] for line in result.history)
+    seconds = total_seconds(result.history)
     print(f"champion  {percent(facts.fitness)} on the {facts.fitness_on} set{tested}")
     print(f"          {plural(genome.parameters, 'parameter')}, {genome.species_key}")
     if not quiet:

@@ -74,8 +74,8 @@ class Species:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What one generation did, counted; a line of history.jsonl comes from it."""
+class Counts:
+    """What one generation did, counted: the figures of a `Tally` and of a `Generation`."""
 
     generation: int
     networks: int
@@ -100,6 +100,12 @@ class Tally:
     """The id of this generation's champion."""
     champion_parameters: int | None
     mean_parameters: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally(Counts):
+    """What one generation did, and what a person should know about it."""
+
     warnings: tuple[str, ...] = ()
 
 

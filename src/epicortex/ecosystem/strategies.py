@@ -9,7 +9,7 @@ from (seed, generation, network, purpose).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ import numpy as np
 from epicortex import registry
 from epicortex.config import Config
 from epicortex.ecosystem.jobs import Job
-from epicortex.ecosystem.state import EcosystemState, Individual, Species
+from epicortex.ecosystem.state import Counts, EcosystemState, Individual, Species
 from epicortex.families.family import Family
 
 
@@ -115,10 +115,10 @@ class Budget(Protocol):
     def jobs(self, state: EcosystemState, *, generation: int) -> tuple[Job, ...]:
         """A job for every network, in the order of their ids."""
 
-    def limited(self, jobs: Sequence[Job], history: Sequence[Mapping[str, Any]]) -> tuple[Job, ...]:
+    def limited(self, jobs: Sequence[Job], history: Sequence[Counts]) -> tuple[Job, ...]:
         """The jobs with no more work in them than the run may still spend."""
 
-    def spent(self, history: Sequence[Mapping[str, Any]]) -> int:
+    def spent(self, history: Sequence[Counts]) -> int:
         """The trainings of these generations."""
 
 

@@ -197,7 +197,7 @@ def _each(
 
 
 def _rises(runs: Sequence[Figures]) -> tuple[bool, str]:
-    series = [[line["offspring_fitness"] for line in run.history] for run in runs]
+    series = [[line.offspring_fitness for line in run.history] for run in runs]
     ends = [ends_of(one) for one in series]
     slopes = [trend(one) for one in series]
     known = [
@@ -216,7 +216,7 @@ def _rises(runs: Sequence[Figures]) -> tuple[bool, str]:
 
 
 def _growth(runs: Sequence[Figures], *, rises: bool) -> tuple[bool, str]:
-    ends = [ends_of([line["mean_parameters"] for line in run.history]) for run in runs]
+    ends = [ends_of([line.mean_parameters for line in run.history]) for run in runs]
     known = [end for end in ends if end]
     first, last = (math.fsum(column) / len(known) for column in zip(*known, strict=True))
     factor = last / first

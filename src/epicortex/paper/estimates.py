@@ -9,11 +9,12 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from epicortex import engines
 from epicortex.config import Config, EvolutionConfig
 from epicortex.ecosystem import budget
+from epicortex.ecosystem.history import History, total_seconds
 from epicortex.errors import StorageError
 from epicortex.paper.execution import State, check_control, expected, state_of
 from epicortex.paper.plan import Experiment, Plan, PlannedRun, found
@@ -152,12 +153,12 @@ def learned(out: Path) -> Pace:
             record = read_run(out / run.folder)
         except StorageError:
             continue
-        seconds = math.fsum(line["seconds"] for line in record.history)
+        seconds = total_seconds(record.history)
         pace.add(kind(run.experiment), seconds, budget.spent(record.history, record.config.evolution))
     return pace
 
 
-def _history(folder: Path) -> list[dict[str, Any]]:
+def _history(folder: Path) -> History:
     """The generations of a run; none where its files are unsound, which resuming will deal with."""
     try:
         return read_run(folder).history

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config
 from epicortex.config.fields import settings, shown, value_of
 from epicortex.ecosystem import budget
+from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.errors import ConfigError, DataError, EpiCortexError, RunError, StorageError, UnwritableError
 from epicortex.paper.controls import CONTROLS, configured
 from epicortex.paper.plan import OWN_SETTINGS, Plan, PlannedRun
@@ -155,11 +156,9 @@ def state_of(folder: Path, config: Config) -> State:
 
 
 def is_finished(record: RunRecord, config: Config | None = None) -> bool:
-    """Whether a run has all its generations, or has spent its budget, and its champion was tested."""
+    """Whether a run has come to its end, by these settings or by its own, and its champion was tested."""
     evolution = (config or record.config).evolution
-    spent = budget.spent(record.history, record.config.evolution)
-    complete = len(record.history) >= evolution.generations
-    if not complete and (evolution.trainings is None or spent < evolution.trainings):
+    if limit_reached(Progress.of_history(record.history, evolution), evolution) is None:
         return False
     tested = record.config.training.fitness_on == "test"
     return tested or record.champion().facts.test_accuracy is not None

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from epicortex.ecosystem.history import History
 from epicortex.paper.controls import CONTROLS
-from epicortex.paper.gathering import Figures, History, Results
+from epicortex.paper.gathering import Figures, Results
 from epicortex.paper.plan import Experiment
 from epicortex.report.figures import Figure, axis, fitness_axis, unified
 from epicortex.report.words import Measure
@@ -65,7 +66,7 @@ def fitness(runs: Sequence[Figures]) -> Figure:
     """The paper's figure: highest, average and offspring fitness."""
     traces: list[Figure] = []
     for key, name, role in _CURVES:
-        series = [[_ACCURACY.value(line[key]) for line in run.history] for run in runs]
+        series = [[_ACCURACY.value(getattr(line, key)) for line in run.history] for run in runs]
         traces += _spread(series, name, role, "%{y:.2f} %", dash="dot" if role == "offspring" else "solid")
     return _figure(traces, fitness_axis(_ACCURACY))
 
@@ -115,21 +116,21 @@ def controls(results: Results, experiment: Experiment) -> Figure:
 
 def _over_trainings(run: Figures, steps: Any) -> Any:
     """The highest fitness so far, in percent, after so many trainings; no number before there is one."""
-    known = np.array([_ACCURACY.value(line["highest_fitness"]) for line in run.history], dtype=float)
+    known = np.array([_ACCURACY.value(line.highest_fitness) for line in run.history], dtype=float)
     best = np.fmax.accumulate(known)
     return np.concatenate([[np.nan], best])[np.searchsorted(run.spent, steps, side="right")]
 
 
 def _parameters(history: History) -> list[float | None]:
-    return [line["mean_parameters"] for line in history]
+    return [line.mean_parameters for line in history]
 
 
 def _refused(history: History) -> list[float | None]:
     """The share of attempts at a mutation that were refused, in percent."""
     shares: list[float | None] = []
     for line in history:
-        tried = line["mutations"] + line["mutations_refused"] + line["mutations_failed"]
-        shares.append(100 * line["mutations_refused"] / tried if tried else None)
+        tried = line.mutations_tried
+        shares.append(100 * line.mutations_refused / tried if tried else None)
     return shares
 
 

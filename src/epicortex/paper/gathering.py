@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from epicortex.config import Config
 from epicortex.config.fields import shown, value_of
 from epicortex.ecosystem import budget
+from epicortex.ecosystem.history import Generation, total_seconds
 from epicortex.errors import EpiCortexError
 from epicortex.paper.controls import of_lineage
 from epicortex.paper.execution import between_experiments, differences, expected, is_finished, portable
@@ -24,19 +25,24 @@ from epicortex.report.reproduction import command
 from epicortex.run.record import RunRecord, read_run
 from epicortex.storage import NetworkLine
 
-History: TypeAlias = Sequence[dict[str, Any]]
 #: Mutations that add or remove nodes and layers: what the paper calls structural.
 STRUCTURAL: Final = frozenset({"layer", "node"})
 _NO_ORIGINAL: Final = "the run it belongs to, {}, is not finished"
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedGeneration(Generation):
+    """A generation with what the published code says of it."""
+
+    average_untrained: float | None
+    """The average fitness if newborns count with that before their training, as in the published code."""
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """What a run came to. Fitness is a fraction from 0 to 1."""
 
-    history: History
-    """The lines of history.jsonl, each with `average_untrained`: the average fitness if newborns count with
-    that before their training, as in the published code."""
+    history: tuple[ComparedGeneration, ...]
     spent: tuple[int, ...]
     """The trainings after each generation."""
     whole: int
@@ -75,7 +81,8 @@ class Figures:
         Networks that were only scored since the budget ended, newborns above all, would lower a mean.
         """
         line = self.history[-1 if measure == "highest_fitness" else max(1, self.whole) - 1]
-        return None if line[measure] is None else float(line[measure])
+        value: float | None = getattr(line, measure)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +168,13 @@ def figures(record: RunRecord) -> Figures:
     facts = record.champion().facts
     measured_there = facts.fitness_on == "test" and record.config.training.fitness == "accuracy"
     return Figures(
-        history=[{**line, "average_untrained": averages.get(line["generation"])} for line in record.history],
+        history=tuple(
+            ComparedGeneration(**asdict(line), average_untrained=averages.get(line.generation))
+            for line in record.history
+        ),
         spent=tuple(budget.totals(record.history, record.config.evolution)),
         whole=budget.whole(record.history, record.config.evolution),
-        seconds=sum(line["seconds"] for line in record.history),
+        seconds=total_seconds(record.history),
         champion=facts.fitness,
         champion_parameters=record.champion().genome.parameters,
         test=facts.fitness if measured_there else facts.test_accuracy,

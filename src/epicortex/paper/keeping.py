@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +17,9 @@ from epicortex.config import Config
 from epicortex.config.resolving import changed
 from epicortex.errors import ConfigError, StorageError
 from epicortex.paper.execution import between_experiments, portable
-from epicortex.paper.gathering import Figures, Gathered, Kept, Results
+from epicortex.paper.gathering import ComparedGeneration, Figures, Gathered, Kept, Results
 from epicortex.paper.plan import Plan, PlannedRun
-from epicortex.storage import HistoryLine, atomic, strict
+from epicortex.storage import atomic, strict
 
 NAME: Final = "runs.jsonl"
 FORMAT: Final = 1
@@ -28,11 +28,6 @@ _MOST_BYTES: Final = 1 << 30
 _MOST: Final = 10**15
 #: What every generation of a run that counts has.
 _ALWAYS: Final = ("highest_fitness", "average_fitness", "mean_parameters", "champion_parameters")
-
-
-@dataclass(frozen=True, slots=True)
-class _Generation(HistoryLine):
-    average_untrained: float | None
 
 
 def read(path: Path) -> list[Kept]:
@@ -85,7 +80,7 @@ def _line(kept: Kept) -> dict[str, Any]:
         "run": kept.run.folder.as_posix(),
         "command": kept.command,
         "settings": kept.config.model_dump(mode="json"),
-        "figures": {**strict.plain(kept.figures), "history": list(kept.figures.history)},
+        "figures": strict.plain(kept.figures),
     }
 
 
@@ -125,7 +120,7 @@ def _config(value: Any, where: str) -> Config:
 
 
 def _figures(value: Any, where: str) -> Figures:
-    history = list(_history(value.get("history") if isinstance(value, dict) else None, where))
+    history = tuple(_history(value.get("history") if isinstance(value, dict) else None, where))
     found = strict.build(Figures, value, f"{where}, figures", given={"history": history})
     if not history or len(history) != len(found.spent) or not 0 <= found.whole <= len(history):
         raise StorageError(f"{where}: history, spent and whole are not of as many generations")
@@ -138,19 +133,21 @@ def _figures(value: Any, where: str) -> Figures:
     return found
 
 
-def _history(value: Any, where: str) -> Iterator[dict[str, Any]]:
+def _history(value: Any, where: str) -> Iterator[ComparedGeneration]:
     if not isinstance(value, list):
         raise StorageError(f"{where}: history must be a list")
     for number, line in enumerate(value, 1):
         here = f"{where}, generation {number}"
-        if strict.build(_Generation, line, here).generation != number:
+        generation = strict.build(ComparedGeneration, line, here)
+        if generation.generation != number:
             raise StorageError(f"{here} is not in its place")
-        if missing := [name for name in _ALWAYS if line[name] is None]:
+        if missing := [name for name in _ALWAYS if getattr(generation, name) is None]:
             raise StorageError(f"{here} has no {missing[0]}")
-        _check_size(line.values(), here)
-        if line["mean_parameters"] <= 0 or any(type(own) is int and own < 0 for own in line.values()):
+        own = astuple(generation)
+        _check_size(own, here)
+        if (generation.mean_parameters or 0) <= 0 or any(type(one) is int and one < 0 for one in own):
             raise StorageError(f"{here}: a count cannot be below 0")
-        yield dict(line)
+        yield generation
 
 
 def _check_size(values: Iterable[float | None], where: str) -> None:

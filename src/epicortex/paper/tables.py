@@ -202,13 +202,11 @@ def curves(runs: Sequence[Figures]) -> Table:
     cells = []
     for place in range(longest):
         lines = [run.history[place] for run in runs if place < len(run.history)]
-        means = {name: _mean(line[name] for line in lines) for name in (*MEASURES, "mean_parameters")}
-        tried = sum(
-            line["mutations"] + line["mutations_refused"] + line["mutations_failed"] for line in lines
-        )
-        refused = sum(line["mutations_refused"] for line in lines)
-        fitness = (_ACCURACY.text(means[name]) for name in MEASURES)
-        cells.append((place + 1, *fitness, count(means["mean_parameters"]), share(refused, tried)))
+        tried = sum(line.mutations_tried for line in lines)
+        refused = sum(line.mutations_refused for line in lines)
+        fitness = (_ACCURACY.text(_mean(getattr(line, name) for line in lines)) for name in MEASURES)
+        parameters = _mean(line.mean_parameters for line in lines)
+        cells.append((place + 1, *fitness, count(parameters), share(refused, tried)))
     head = ("generation", "highest", "average", "offspring", "parameters", "refused mutations")
     return Table(f"Means over {plural(len(runs), 'run')}", head, cells)
 

@@ -6,9 +6,10 @@ page's too. Whatever comes from a file goes through `label`, as plotly takes `<`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from epicortex.ecosystem.history import History
 from epicortex.families.layered.genome import Genome, Shape
 from epicortex.report.choices import (
     REST,
@@ -25,12 +26,11 @@ from epicortex.report.words import Measure, label, times
 from epicortex.text import plural
 
 Figure: TypeAlias = dict[str, Any]
-History: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
     """Best, mean and offspring-before-training fitness, over the spread of all networks."""
-    x = [line["generation"] for line in history]
+    x = [line.generation for line in history]
     spread = [generation.quantiles for generation in gathered.generations]
 
     def edge(at: int, **more: Any) -> Figure:
@@ -43,7 +43,7 @@ def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
     def curve(key: str, name: str, role: str, dash: str = "solid") -> Figure:
         return {
             "x": x,
-            "y": [measure.value(line[key]) for line in history],
+            "y": [measure.value(getattr(line, key)) for line in history],
             "name": name,
             "mode": "lines+markers" if len(x) < 3 else "lines",
             "line": {"color": role, "width": 2.5, "dash": dash},
@@ -242,8 +242,8 @@ def seconds(history: History) -> Figure:
     def bars(key: str, name: str, role: str) -> Figure:
         return {
             "type": "bar",
-            "x": [line["generation"] for line in history],
-            "y": [line[key] for line in history],
+            "x": [line.generation for line in history],
+            "y": [getattr(line, key) for line in history],
             "name": name,
             "marker": {"color": role},
             "hovertemplate": f"{name} %{{y:.3~f}} s<extra></extra>",
@@ -296,10 +296,10 @@ def _area(x: Sequence[int], y: Sequence[float | None], name: str, role: str, hov
 
 
 def _events(history: History, key: str, name: str, role: str, sign: int) -> Figure:
-    numbers = [line[key] for line in history]
+    numbers = [getattr(line, key) for line in history]
     return {
         "type": "bar",
-        "x": [line["generation"] for line in history],
+        "x": [line.generation for line in history],
         "y": [sign * number for number in numbers],
         "yaxis": "y2",
         "name": name,

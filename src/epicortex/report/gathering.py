@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from epicortex.ecosystem.history import History
 from epicortex.ecosystem.state import Event
 from epicortex.errors import GenomeError, StorageError
 from epicortex.families.layered.genome import Genome, Shape
@@ -143,11 +144,9 @@ def kernel_counts(genome: Genome) -> Counter[Shape]:
     return Counter(kernel for layer in genome.hidden if layer.type == "conv" for kernel in layer.kernels)
 
 
-def gather(
-    lines: Iterable[NetworkLine], history: Sequence[Mapping[str, int]], *, followed: frozenset[int]
-) -> Gathered:
+def gather(lines: Iterable[NetworkLine], history: History, *, followed: frozenset[int]) -> Gathered:
     """Read the lines of all complete generations; the events of the networks `followed` are kept."""
-    gathering = _Gathering(followed, sum(line["networks"] for line in history))
+    gathering = _Gathering(followed, sum(line.networks for line in history))
     for line in lines:
         if line.generation > len(history):
             break

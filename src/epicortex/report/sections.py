@@ -121,7 +121,7 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
         ),
         Fact("parameters", count(champion.genome.parameters), "of the champion"),
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
-        Fact("networks", count(history[-1]["networks"]), f"at the end; {trained} trainings"),
+        Fact("networks", count(history[-1].networks), f"at the end; {trained} trainings"),
         Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
     ]
     if facts.fitness_on != "test" and material.test_accuracy is not None:
@@ -188,8 +188,7 @@ def _family(material: Material) -> dict[str, Any]:
 def _mutations(material: Material) -> dict[str, Any]:
     rows = choices.common_attempts(material.gathered)
     seen = sum(row.tried for row in material.gathered.attempts.values())
-    keys = ("mutations", "mutations_refused", "mutations_failed")
-    tried = sum(line[key] for line in material.history for key in keys)
+    tried = sum(line.mutations_tried for line in material.history)
     shown = f" Shown are the {count(seen)} whose networks lived on to the next." if seen < tried else ""
     return {
         "heights": {"mutations": 90 + 44 * max(3, len(rows))},
@@ -227,9 +226,9 @@ def _cells(tested: Tested) -> list[list[tuple[int, float]]]:
 
 def _time(material: Material) -> dict[str, Any]:
     whole = material.seconds
-    training = float(sum(line["train_seconds"] for line in material.history))
+    training = float(sum(line.train_seconds for line in material.history))
     rest = max(0.0, whole - training)
-    trained = sum(line["networks"] for line in material.history)
+    trained = sum(line.networks for line in material.history)
     each = duration(training / trained) if trained else NOTHING
     return {
         "time_about": f"{duration(training)} of {duration(whole)} went into training and scoring "

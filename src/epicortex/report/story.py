@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from epicortex.champion.file import Champion
-from epicortex.ecosystem import budget
+from epicortex.ecosystem.history import History, total_seconds
+from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.families.layered.genome import Genome, Shape
 from epicortex.report.gathering import Gathered, kernel_counts
 from epicortex.report.mistakes import Tested
@@ -35,14 +36,14 @@ class Material:
     """The champion on the test set, or why that is not known."""
 
     @property
-    def history(self) -> Sequence[Mapping[str, Any]]:
+    def history(self) -> History:
         """The complete generations."""
         return self.run.history
 
     @property
     def seconds(self) -> float:
         """The time that all generations took."""
-        return float(sum(line["seconds"] for line in self.history))
+        return total_seconds(self.history)
 
     @property
     def test_accuracy(self) -> float | None:
@@ -54,19 +55,18 @@ class Material:
 def status(material: Material) -> str:
     """Whether the run is over, and why."""
     evolution, done = material.run.config.evolution, len(material.history)
-    best = material.champion.facts if material.champion else None
-    if best and evolution.target is not None and best.fitness >= evolution.target:
-        return f"stopped at its target of {material.measure.text(evolution.target)}"
-    spent = budget.spent(material.history, evolution)
-    if done >= evolution.generations or (evolution.trainings is not None and spent >= evolution.trainings):
-        return "complete"
-    if best and evolution.plateau is not None and done - best.generation >= evolution.plateau:
-        return f"stopped after {evolution.plateau} generations without a better network"
-    if evolution.minutes is not None and material.seconds >= 60 * evolution.minutes:
-        return (
-            f"stopped after its {evolution.minutes:g} minutes, {done} of {evolution.generations} generations"
-        )
-    return f"{done} of {evolution.generations} generations so far"
+    match limit_reached(Progress.of_history(material.history, evolution), evolution):
+        case "target":
+            return f"stopped at its target of {material.measure.text(evolution.target)}"
+        case "generations" | "trainings":
+            return "complete"
+        case "plateau":
+            return f"stopped after {plural(evolution.plateau or 0, 'generation')} without a better network"
+        case "minutes":
+            minutes = f"{evolution.minutes:g} minutes"
+            return f"stopped after its {minutes}, {done} of {evolution.generations} generations"
+        case None:
+            return f"{done} of {evolution.generations} generations so far"
 
 
 def paragraphs(material: Material) -> Iterator[str]:
@@ -87,10 +87,10 @@ def _result(material: Material, champion: Champion) -> str:
     first, last = history[0], history[-1]
     text = (
         f"In {plural(len(history), 'generation')}, networks that classify {one_line(facts.data)} into "
-        f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first['networks'])} at first and "
-        f"{count(last['networks'])} at the end. The best of them, network {facts.network}, reached "
+        f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first.networks)} at first and "
+        f"{count(last.networks)} at the end. The best of them, network {facts.network}, reached "
         f"{measure.text(facts.fitness)} on the {one_line(facts.fitness_on)} set in generation "
-        f"{facts.generation}; the best of generation 1 had {measure.text(first['highest_fitness'])}."
+        f"{facts.generation}; the best of generation 1 had {measure.text(first.highest_fitness)}."
     )
     if facts.fitness_on == "test":
         return (
@@ -150,11 +150,14 @@ def _layers(genome: Genome) -> str:
 def _inheritance(material: Material) -> str:
     """The paper's key figure: what the newborn can do before any training."""
     measure = material.measure
-    last = [line for line in material.history[-_LAST:] if line["offspring_fitness"] is not None]
+    last = [
+        (line.offspring_fitness, line.average_fitness)
+        for line in material.history[-_LAST:]
+        if line.offspring_fitness is not None and line.average_fitness is not None
+    ]
     if not last:
         return "No offspring was born that could be scored before its training."
-    newborn = sum(line["offspring_fitness"] for line in last) / len(last)
-    everyone = sum(line["average_fitness"] for line in last) / len(last)
+    newborn, everyone = (sum(column) / len(last) for column in zip(*last, strict=True))
     unit = " points" if measure.percent else ""
     difference = measure.change(abs(everyone - newborn)).lstrip("+")
     where = "below" if newborn < everyone else "above"
@@ -168,15 +171,15 @@ def _inheritance(material: Material) -> str:
 def _ecosystem(material: Material) -> str:
     history, gathered = material.history, material.gathered
     total = {
-        key: sum(line[key] for line in history)
+        key: sum(getattr(line, key) for line in history)
         for key in ("species_founded", "species_extinct", "offspring", "culled", "mutations")
     }
-    refused = sum(line["mutations_refused"] for line in history)
+    refused = sum(line.mutations_refused for line in history)
     text = f"{plural(total['offspring'], 'network')} were born and {count(total['culled'])} culled. "
     if gathered.species:
         text += (
-            f"There were {plural(history[0]['species'], 'species', 'species')} at first and "
-            f"{count(history[-1]['species'])} at the end; {count(total['species_founded'])} were founded on "
+            f"There were {plural(history[0].species, 'species', 'species')} at first and "
+            f"{count(history[-1].species)} at the end; {count(total['species_founded'])} were founded on "
             f"the way, {count(total['species_extinct'])} died out. "
         )
     text += f"{plural(total['mutations'], 'mutation')} were applied"
@@ -189,7 +192,7 @@ def _ecosystem(material: Material) -> str:
 
 def _effort(material: Material) -> str:
     history, failures = material.history, material.gathered.failures.total()
-    training = sum(line["train_seconds"] for line in history)
+    training = sum(line.train_seconds for line in history)
     part = share(training, material.seconds)
     text = f"It took {duration(material.seconds)}, {part} of it for training and scoring. "
     if not failures:

@@ -39,8 +39,8 @@ def fitness(material: Material) -> Table:
     rows = []
     for line, generation in _latest(zip(material.history, material.gathered.generations, strict=True)):
         spread = [text(value) for value in generation.quantiles] if generation.quantiles else [NOTHING] * 5
-        curves = [text(line[key]) for key in ("highest_fitness", "average_fitness", "offspring_fitness")]
-        rows.append((line["generation"], *curves, *spread, line["networks"]))
+        curves = map(text, (line.highest_fitness, line.average_fitness, line.offspring_fitness))
+        rows.append((line.generation, *curves, *spread, line.networks))
     return Table(
         "Fitness of each generation",
         (
@@ -160,9 +160,9 @@ def time(material: Material) -> Table:
     """Behind the seconds."""
     rows = [
         (
-            line["generation"],
-            *(f"{line[key]:.3f}" for key in ("train_seconds", "evolve_seconds", "seconds")),
-            line["networks"],
+            line.generation,
+            *(f"{getattr(line, key):.3f}" for key in ("train_seconds", "evolve_seconds", "seconds")),
+            line.networks,
         )
         for line in _latest(material.history)
     ]

@@ -17,6 +17,7 @@ from epicortex.champion.file import Champion
 from epicortex.config import Config
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet
+from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
@@ -45,8 +46,8 @@ class Result:
 
     best: Champion | None
     """The fittest network of any generation, with its classes and scaling; None if there was none yet."""
-    history: list[dict[str, Any]]
-    """A dict a generation, as in history.jsonl."""
+    history: list[Generation]
+    """The complete generations, in order, as in history.jsonl."""
     state: EcosystemState
     stop_reason: str
     """Why the run ended, in words; `INTERRUPTED` if it was asked to."""
@@ -82,7 +83,7 @@ def evolve(
     ancestor: Phenotype | Genome | None = None,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
-    on_generation: Callable[[dict[str, Any]], None] | None = None,
+    on_generation: Callable[[Generation], None] | None = None,
     on_champion: Callable[[Champion], None] | None = None,
     command: str = "",
 ) -> Result:
@@ -125,7 +126,7 @@ def resume(
     engine: Engine | None = None,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
-    on_generation: Callable[[dict[str, Any]], None] | None = None,
+    on_generation: Callable[[Generation], None] | None = None,
     on_champion: Callable[[Champion], None] | None = None,
 ) -> Result:
     """Go on where a run stopped; `changes` by dotted name, such as {"evolution.generations": 200}.
@@ -184,7 +185,7 @@ class _Run:
             if recorder and best:
                 recorder.champion(best)
             self.hooks.watcher.begin(state, history)
-            reason = why_stop(state, self.evolution, history)
+            reason = why_stop(history, config)
             if reason is None:
                 engine.prepare(self.setup)
                 loop = Loop(self.evolution, self.data, engine, recorder, self.hooks, history)

@@ -14,22 +14,24 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from epicortex.champion.file import Champion
+from epicortex.config import Config
 from epicortex.data import DataSet
-from epicortex.ecosystem import budget
+from epicortex.ecosystem import budget, stopping
+from epicortex.ecosystem.history import Generation, History
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Tally
+from epicortex.ecosystem.stopping import Progress
 from epicortex.engines import Engine
 from epicortex.errors import RunError
-from epicortex.evolution import Evolution, stop_reason
+from epicortex.evolution import Evolution
 from epicortex.run.assembly import describe_champion
 from epicortex.run.recorder import Recorder
 from epicortex.run.schedule import Schedule
 from epicortex.storage import checkpoint, journal
 from epicortex.storage.journal import Journal
-from epicortex.storage.lines import history_line
 
 INTERRUPTED: Final = "interrupted"
 """The stop reason of a run that was asked to stop; it can be resumed."""
@@ -42,7 +44,7 @@ class Watcher:
     def reading(self, what: str, done: int, total: int) -> None:
         """Data is being read; `total` is 0 where it is not known."""
 
-    def begin(self, state: EcosystemState, history: Sequence[Mapping[str, Any]]) -> None:
+    def begin(self, state: EcosystemState, history: History) -> None:
         """The run begins, or goes on after the generations in `history`."""
 
     def progress(self, done: int, total: int, failed: str | None = None) -> None:
@@ -62,7 +64,7 @@ class Hooks:
 
     watcher: Watcher
     stop: threading.Event
-    on_generation: Callable[[dict[str, Any]], None] | None = None
+    on_generation: Callable[[Generation], None] | None = None
     on_champion: Callable[[Champion], None] | None = None
 
 
@@ -76,13 +78,13 @@ class Loop:
     recorder: Recorder | None
     """Where the run is written; None for a run in memory."""
     hooks: Hooks
-    history: list[dict[str, Any]]
+    history: list[Generation]
     schedule: Schedule = field(default_factory=Schedule)
 
     def run(self, state: EcosystemState) -> tuple[EcosystemState, str]:
         """Generation after generation until there is a reason to stop."""
         digest = checkpoint.take(state).digest if self.recorder else ""
-        while (reason := why_stop(state, self.evolution, self.history)) is None:
+        while (reason := why_stop(self.history, self.evolution.config)) is None:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
             began = time.monotonic()
@@ -155,15 +157,13 @@ class Loop:
         best = describe_champion(after, self.evolution.config, self.data) if new else None
         snapshot = checkpoint.take(after) if self.recorder else None
         seconds = time.monotonic() - began
-        line = history_line(
-            tally, train_seconds=train_seconds, evolve_seconds=seconds - train_seconds, seconds=seconds
-        )
-        self.history.append(line)
+        counted = Generation.timed(tally, train_seconds=train_seconds, seconds=seconds)
+        self.history.append(counted)
         if self.recorder and snapshot:
-            self.recorder.generation(step.evaluated, snapshot, line, best)
+            self.recorder.generation(step.evaluated, snapshot, counted, best)
         self.hooks.watcher.generation(tally, seconds)
         if self.hooks.on_generation:
-            self.hooks.on_generation(dict(line))
+            self.hooks.on_generation(counted)
         if self.hooks.on_champion and best:
             self.hooks.on_champion(best)
         return after, snapshot.digest if snapshot else ""
@@ -175,11 +175,9 @@ class Loop:
             journal.remove(self.recorder.folder.path, up_to=generation)
 
 
-def why_stop(state: EcosystemState, evolution: Evolution, history: Sequence[Mapping[str, Any]]) -> str | None:
-    """The reason to end the run here; time and trainings are those of all generations, in any process."""
-    settings = evolution.config.evolution
-    minutes = sum(line["seconds"] for line in history) / 60
-    return stop_reason(state, settings, minutes, budget.spent(history, settings))
+def why_stop(history: History, config: Config) -> str | None:
+    """The reason to end the run here, after the generations of all processes; None while it goes on."""
+    return stopping.reason(Progress.of_history(history, config.evolution), config.evolution)
 
 
 def _journaled(

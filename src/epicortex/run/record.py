@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.config import Config
+from epicortex.ecosystem.history import Generation
 from epicortex.errors import StorageError
 from epicortex.storage import atomic, checkpoint, lines
 from epicortex.storage.atomic import LogMark
@@ -27,7 +28,7 @@ class RunRecord:
     path: Path
     config: Config
     info: RunInfo
-    history: list[dict[str, Any]]
+    history: list[Generation]
     """The complete generations, in order: the lines of history.jsonl."""
     marks: Mapping[str, LogMark] = field(default_factory=dict, repr=False)
     """How far the newest checkpoint vouches for the logs."""

@@ -6,15 +6,14 @@ the run at the next call. What the files hold is left to the modules beside this
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 from epicortex.champion import file as champion
 from epicortex.champion.file import Champion
+from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.families.family import Family
-from epicortex.storage import atomic, checkpoint, journal, lines, strict
+from epicortex.storage import atomic, checkpoint, journal, lines
 from epicortex.storage.atomic import Log
 from epicortex.storage.checkpoint import Checkpoint, Snapshot
 from epicortex.storage.folder import RunFolder
@@ -51,12 +50,12 @@ class Recorder:
         self,
         evaluated: EcosystemState,
         snapshot: Snapshot,
-        line: Mapping[str, Any],
+        counted: Generation,
         best: Champion | None,
     ) -> None:
         """Record a generation; `best` is the run's champion if it is new. Returns before all is written."""
         self.wait()
-        self._pending = self._thread.submit(self._write, evaluated, snapshot, dict(line), best)
+        self._pending = self._thread.submit(self._write, evaluated, snapshot, counted, best)
 
     def champion(self, best: Champion) -> None:
         """Write the champion's folder now."""
@@ -86,14 +85,14 @@ class Recorder:
                 self._scalars.close()
 
     def _write(
-        self, evaluated: EcosystemState, snapshot: Snapshot, line: dict[str, Any], best: Champion | None
+        self, evaluated: EcosystemState, snapshot: Snapshot, counted: Generation, best: Champion | None
     ) -> None:
         path = self.folder.path
         self._logs["networks.jsonl"].append(lines.network_lines(evaluated, self._family))
         if best is not None:
             champion.write(path / "champion", best)
         # The line that makes a generation complete for whoever reads the run comes after what it tells of.
-        self._logs["history.jsonl"].append(strict.dump(line) + b"\n")
+        self._logs["history.jsonl"].append(lines.history_line(counted))
         for log in self._logs.values():
             log.sync()
         checkpoint.write(
@@ -106,5 +105,5 @@ class Recorder:
         journal.remove(path, up_to=snapshot.generation)
         if self._scalars is None:
             self._scalars = Scalars(path / "tensorboard", self.history)
-        self._scalars.add(line)
-        self.history.append(line)
+        self._scalars.add(counted)
+        self.history.append(counted)

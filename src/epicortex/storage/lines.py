@@ -9,10 +9,12 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
+from epicortex.ecosystem.history import Generation
+from epicortex.ecosystem.state import EcosystemState, Event, Individual
 from epicortex.errors import StorageError
 from epicortex.families.family import Family
 from epicortex.storage import atomic, codec, strict
@@ -22,33 +24,6 @@ T = TypeVar("T")
 
 MAX_LINE: Final = 100_000_000
 _MAX_ITEMS: Final = 4_000_000
-_NO_WARNINGS: Final = frozenset({"warnings"})
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryLine:
-    """A generation, as in history.jsonl."""
-
-    generation: int
-    networks: int
-    species: int
-    highest_fitness: float | None
-    average_fitness: float | None
-    offspring_fitness: float | None
-    offspring: int
-    mutations: int
-    mutations_refused: int
-    mutations_failed: int
-    species_founded: int
-    species_extinct: int
-    culled: int
-    failed: int
-    champion: int | None
-    champion_parameters: int | None
-    mean_parameters: float | None
-    train_seconds: float
-    evolve_seconds: float
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +48,9 @@ class NetworkLine:
     events: tuple[Event, ...]
 
 
-def history_line(
-    tally: Tally, *, train_seconds: float, evolve_seconds: float, seconds: float
-) -> dict[str, Any]:
-    """A generation's line: what was counted, and how long it took."""
-    clock = {"train_seconds": train_seconds, "evolve_seconds": evolve_seconds, "seconds": seconds}
-    rounded = {name: round(value, 6) for name, value in clock.items()}
-    return {**strict.plain(tally, leave_out=_NO_WARNINGS), **rounded}
+def history_line(generation: Generation) -> bytes:
+    """A generation's line in history.jsonl."""
+    return strict.dump(strict.plain(generation)) + b"\n"
 
 
 def network_lines(evaluated: EcosystemState, family: Family[Any]) -> bytes:
@@ -116,18 +87,13 @@ def _network_line(
     }
 
 
-def read_history(path: Path, mark: LogMark | None = None) -> list[dict[str, Any]]:
+def read_history(path: Path, mark: LogMark | None = None) -> list[Generation]:
     """All lines of history.jsonl, checked; one that a running process has not finished is left out."""
-
-    def checked(value: Any, where: str) -> dict[str, Any]:
-        strict.build(HistoryLine, value, where)
-        return dict(value)
-
-    lines = list(_lines(path, checked, mark))
-    for number, line in enumerate(lines, 1):
-        if line["generation"] != number:
-            raise StorageError(f"{path}, line {number}: this is generation {line['generation']}")
-    return lines
+    history = list(_lines(path, partial(strict.build, Generation), mark))
+    for number, line in enumerate(history, 1):
+        if line.generation != number:
+            raise StorageError(f"{path}, line {number}: this is generation {line.generation}")
+    return history
 
 
 def read_networks(path: Path, mark: LogMark | None = None) -> Iterator[NetworkLine]:

@@ -10,8 +10,9 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from epicortex.ecosystem.history import Generation
 from epicortex.storage import atomic
 
 _PATTERN: Final = "events.out.tfevents.*.epicortex"
@@ -44,7 +45,7 @@ TAGS: Final[Mapping[str, str]] = {
 class Scalars:
     """The event file of one process; those of earlier processes are replaced."""
 
-    def __init__(self, folder: Path, history: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, folder: Path, history: Iterable[Generation]) -> None:
         """Start a file with what the run's history holds so far."""
         atomic.make_folder(folder)
         with atomic.explained(folder):
@@ -52,34 +53,34 @@ class Scalars:
             self._path = folder / f"events.out.tfevents.{int(time.time())}.{os.getpid()}.epicortex"
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o666)
-            atomic.write_all(self._descriptor, _records([{}, *history]))
+            atomic.write_all(self._descriptor, _records([None, *history]))
             for path in earlier:
                 if path != self._path:
                     path.unlink()
 
-    def add(self, line: Mapping[str, Any]) -> None:
+    def add(self, generation: Generation) -> None:
         """Add a generation."""
         with atomic.explained(self._path):
-            atomic.write_all(self._descriptor, _records([line]))
+            atomic.write_all(self._descriptor, _records([generation]))
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
 
 
-def _records(lines: Iterable[Mapping[str, Any]]) -> bytes:
-    """The lines as event records; an empty one gives the record that opens a file."""
+def _records(history: Iterable[Generation | None]) -> bytes:
+    """The generations as event records; None gives the record that opens a file."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.record_writer import RecordWriter
 
     stream = io.BytesIO()
     writer = RecordWriter(stream)
-    for line in lines:
-        if line:
-            pairs = ((tag, line.get(name)) for name, tag in TAGS.items())
+    for generation in history:
+        if generation is not None:
+            pairs = ((tag, getattr(generation, name)) for name, tag in TAGS.items())
             values = [Summary.Value(tag=tag, simple_value=value) for tag, value in pairs if value is not None]
-            event = Event(wall_time=time.time(), step=line["generation"], summary=Summary(value=values))
+            event = Event(wall_time=time.time(), step=generation.generation, summary=Summary(value=values))
         else:
             event = Event(wall_time=time.time(), file_version="brain.Event:2")
         writer.write(event.SerializeToString())

@@ -1,0 +1,90 @@
+"""When a run ends: one rule, for a state that evolves and for the history of a run on disk.
+
+How far a run has come is a `Progress`; which limit of the settings it has reached follows from that alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from epicortex.config import EvolutionConfig
+from epicortex.ecosystem import budget, census
+from epicortex.ecosystem.history import History, total_seconds
+from epicortex.ecosystem.state import EcosystemState
+
+Limit: TypeAlias = Literal["target", "generations", "trainings", "plateau", "minutes"]
+"""The setting in the section `evolution` that ends a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come, between two generations."""
+
+    generations: int
+    highest: float | None
+    """The highest fitness of any generation; None before the first."""
+    last_rise: int
+    """The generation in which it last rose. A tie is no rise, even though it makes a new champion."""
+    trainings: int = 0
+    minutes: float = 0.0
+
+    @classmethod
+    def of_state(cls, state: EcosystemState, *, trainings: int = 0, minutes: float = 0.0) -> Progress:
+        """That of a state; what it cost is not in it."""
+        best = state.champion
+        highest = None if best is None else census.fitness(best)
+        return cls(state.generation, highest, state.last_rise, trainings, minutes)
+
+    @classmethod
+    def of_history(cls, history: History, settings: EvolutionConfig) -> Progress:
+        """That of a run with these complete generations, in whatever process they ran."""
+        highest, last_rise = -math.inf, 0
+        for generation in history:
+            if generation.highest_fitness is not None and generation.highest_fitness > highest:
+                highest, last_rise = generation.highest_fitness, generation.generation
+        return cls(
+            len(history),
+            highest if last_rise else None,
+            last_rise,
+            budget.spent(history, settings),
+            total_seconds(history) / 60,
+        )
+
+
+def limit_reached(progress: Progress, settings: EvolutionConfig) -> Limit | None:
+    """What ends the run here; None while it goes on.
+
+    >>> limit_reached(Progress(generations=9, highest=0.5, last_rise=4), EvolutionConfig(plateau=5))
+    'plateau'
+    """
+    if settings.target is not None and progress.highest is not None and progress.highest >= settings.target:
+        return "target"
+    if progress.generations >= settings.generations:
+        return "generations"
+    if settings.trainings is not None and progress.trainings >= settings.trainings:
+        return "trainings"
+    if settings.plateau is not None and progress.generations - progress.last_rise >= settings.plateau:
+        return "plateau"
+    if settings.minutes is not None and progress.minutes >= settings.minutes:
+        return "minutes"
+    return None
+
+
+def reason(progress: Progress, settings: EvolutionConfig) -> str | None:
+    """Why the run ends here, in words; None while it goes on."""
+    match limit_reached(progress, settings):
+        case "target":
+            assert settings.target is not None
+            return f"the target of {100 * settings.target:g} % is reached"
+        case "generations":
+            return f"all {settings.generations} generations are done"
+        case "trainings":
+            return f"all {settings.trainings} trainings are done"
+        case "plateau":
+            return f"the highest fitness has not risen for {settings.plateau} generations"
+        case "minutes":
+            return f"the {settings.minutes:g} minutes are over"
+        case None:
+            return None
