@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from epicortex.ecosystem.history import Generation
     from epicortex.ecosystem.jobs import Job, Outcome
     from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
+    from epicortex.ecosystem.strategies import Strategies
     from epicortex.engines import Engine
     from epicortex.errors import (
         ConfigError,
@@ -32,15 +33,17 @@ if TYPE_CHECKING:
         UnwritableError,
         VariationError,
     )
-    from epicortex.evaluation import Trainer
+    from epicortex.evaluation.backprop import Trainer
+    from epicortex.evaluation.evaluator import Evaluator, Recipe
     from epicortex.evolution import Evolution, Step, stop_reason
     from epicortex.families.activations import Activations
-    from epicortex.families.family import Family, Mutation
+    from epicortex.families.family import Family, Mutation, Outline, Part, Problem
+    from epicortex.families.genes import Genes
     from epicortex.families.layered import OPERATORS, LayeredFamily, Mutated, Operator, Rules, draw_phenotype
     from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
     from epicortex.families.layered.irregular import IrregularConv
     from epicortex.families.layered.network import Network
-    from epicortex.families.layered.phenotype import LayerWeights, Phenotype
+    from epicortex.families.layered.phenotype import Phenotype
     from epicortex.run.lifecycle import Result, Watcher, evolve, resume
     from epicortex.run.record import RunRecord, load_champion, read_run
     from epicortex.sklearn import EvolvedClassifier
@@ -55,6 +58,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     "data": ("DataOptions", "DataSet", "Scaling", "read_image"),
     "ecosystem.history": ("Generation",),
     "ecosystem.jobs": ("Job", "Outcome"),
+    "ecosystem.strategies": ("Strategies",),
     "ecosystem.state": ("EcosystemState", "Event", "Individual", "Tally"),
     "engines": ("Engine",),
     "errors": (
@@ -68,15 +72,17 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "UnwritableError",
         "VariationError",
     ),
-    "evaluation": ("Trainer",),
+    "evaluation.backprop": ("Trainer",),
+    "evaluation.evaluator": ("Evaluator", "Recipe"),
     "evolution": ("Evolution", "Step", "stop_reason"),
     "families.activations": ("Activations",),
-    "families.family": ("Family", "Mutation"),
+    "families.family": ("Family", "Mutation", "Outline", "Part", "Problem"),
+    "families.genes": ("Genes",),
     "families.layered": ("OPERATORS", "LayeredFamily", "Mutated", "Operator", "Rules", "draw_phenotype"),
     "families.layered.genome": ("ConvLayer", "FullLayer", "Genome"),
     "families.layered.irregular": ("IrregularConv",),
     "families.layered.network": ("Network",),
-    "families.layered.phenotype": ("LayerWeights", "Phenotype"),
+    "families.layered.phenotype": ("Phenotype",),
     "run.lifecycle": ("Result", "Watcher", "evolve", "resume"),
     "run.record": ("RunRecord", "load_champion", "read_run"),
     "sklearn": ("EvolvedClassifier",),
@@ -103,6 +109,7 @@ __all__ = [
     "Engine",
     "EngineError",
     "EpiCortexError",
+    "Evaluator",
     "Event",
     "Evolution",
     "EvolutionConfig",
@@ -111,12 +118,12 @@ __all__ = [
     "Family",
     "FullLayer",
     "Generation",
+    "Genes",
     "Genome",
     "GenomeError",
     "Individual",
     "IrregularConv",
     "Job",
-    "LayerWeights",
     "LayeredFamily",
     "MpiConfig",
     "Mutated",
@@ -124,8 +131,12 @@ __all__ = [
     "Network",
     "Operator",
     "Outcome",
+    "Outline",
+    "Part",
     "Phenotype",
+    "Problem",
     "RayConfig",
+    "Recipe",
     "Result",
     "Rules",
     "RunError",
@@ -133,6 +144,7 @@ __all__ = [
     "Scaling",
     "Step",
     "StorageError",
+    "Strategies",
     "Tally",
     "Trainer",
     "TrainingConfig",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from epicortex.config import Config, EvolutionConfig
@@ -50,11 +50,11 @@ class Evolution:
     config: Config
     family: Family[Any]
     ancestor: Any | None = None
-    strategies: Strategies = field(default=None)  # type: ignore[assignment]
+    own: InitVar[Strategies | None] = None
+    strategies: Strategies = field(init=False)
 
-    def __post_init__(self) -> None:
-        if self.strategies is None:
-            object.__setattr__(self, "strategies", Strategies.from_config(self.config))
+    def __post_init__(self, own: Strategies | None) -> None:
+        object.__setattr__(self, "strategies", own or Strategies.from_config(self.config))
 
     def start(self) -> EcosystemState:
         """The founders: generation 0, nothing evaluated yet."""

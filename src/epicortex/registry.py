@@ -125,9 +125,7 @@ def loaded(point: EntryPoint, setting: str) -> Any:
         raise
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ConfigError(
-            f"{setting}: {point.name!r} is installed but cannot be loaded: {reason}"
-        ) from error
+        raise ConfigError(f"{setting}: {point.name!r} is installed but cannot be loaded: {reason}") from error
 
 
 def named(part: Any) -> str:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
-from epicortex.run.record import load_champion
 from epicortex.storage.atomic import replace_file
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def check_target(to: Path) -> None:
 
 def describe(champion: Champion) -> dict[str, Any]:
     """What ONNX and .pt2 files say about themselves, as plain JSON values."""
-    shape, white = champion.genome.input_shape, champion.scaling.divisor
+    shape, white = champion.outline.input_shape, champion.scaling.divisor
     pixels = f"; pixels from 0 (black) to {white:g} (white)" if len(shape) == 3 else ""
     return {
         "classes": list(champion.classes),
@@ -89,7 +88,7 @@ def describe(champion: Champion) -> dict[str, Any]:
 
 def _champion(source: Path | str | Champion | Classifier | Result) -> Champion:
     if isinstance(source, Path | str):
-        return load_champion(source)
+        return champions.read(Path(source))
     if isinstance(source, Champion):
         return source
     from epicortex.champion.module import Classifier
@@ -110,9 +109,7 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
     import torch
     from torch import nn
 
-    from epicortex.champion.module import factors
-
-    shape = champion.genome.input_shape
+    shape = champion.outline.input_shape
 
     class Raw(nn.Module):
         scale: Tensor
@@ -120,9 +117,9 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
 
         def __init__(self) -> None:
             super().__init__()
-            scale, shift = factors(champion.scaling, len(shape))
-            self.register_buffer("scale", scale)
-            self.register_buffer("shift", shift)
+            scale, shift = champion.scaling.factors(1 + len(shape))
+            self.register_buffer("scale", torch.from_numpy(scale))
+            self.register_buffer("shift", torch.from_numpy(shift))
             self.network = champion.network().plain()
 
         def forward(self, x: Tensor) -> Tensor:
@@ -156,7 +153,7 @@ def _pt2(champion: Champion) -> bytes:
 def _onnx(champion: Champion) -> bytes:
     import torch
 
-    if 4 * champion.genome.parameters > _ONNX_LIMIT:
+    if 4 * champion.outline.parameters > _ONNX_LIMIT:
         raise StorageError("an ONNX file holds at most 2 GB, this champion has more: export to .safetensors")
     with _quiet():
         program = torch.onnx.export(

@@ -125,9 +125,7 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
         raise StorageError(f"{where}: {error}") from None
     champion = Champion(phenotype, family, scaling, strict.build(Facts, values, where))
     if len(champion.classes) != champion.outline.outputs:
-        raise StorageError(
-            f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes"
-        )
+        raise StorageError(f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes")
     if champion.facts.weights_sha256 != _digest(arrays):
         raise StorageError(f"{where} is damaged: its weights do not match their checksum")
     return champion

@@ -5,7 +5,7 @@ Reading its file is left to `storage`, other file formats to `exporting`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,22 +15,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from epicortex.champion.file import Champion, Facts
+from epicortex.champion.file import Champion, Facts, read
 from epicortex.data import Scaling, read_image
 from epicortex.errors import DataError
-from epicortex.families.layered.genome import Genome
-from epicortex.run.record import load_champion
+from epicortex.families.family import Outline
 
 _BATCH: Final = 512
 _WHITE: Final = 255.0
 
 
-def load(path: Path | str) -> Classifier:
+def load(path: Path | str, *, parts: Mapping[str, Any] | None = None) -> Classifier:
     """The champion of a run folder, or of a .safetensors file, as an `nn.Module`; nothing in it can run code.
 
-    `load("runs/digits-1").predict(images)` gives names of classes.
+    `load("runs/digits-1").predict(images)` gives names of classes. A family of one's own is handed over as
+    `parts={"family": {"name": Family}}`.
     """
-    return Classifier(load_champion(path))
+    return Classifier(read(Path(path), parts))
 
 
 class Classifier(nn.Module):
@@ -48,9 +48,10 @@ class Classifier(nn.Module):
         self.network = champion.network()
         self.scaling: Scaling = champion.scaling
         self.facts: Facts = champion.facts
-        scale, shift = factors(champion.scaling, len(champion.genome.input_shape))
-        self.register_buffer("scale", scale)
-        self.register_buffer("shift", shift)
+        self._champion = champion
+        scale, shift = champion.scaling.factors(1 + len(champion.outline.input_shape))
+        self.register_buffer("scale", torch.from_numpy(scale))
+        self.register_buffer("shift", torch.from_numpy(shift))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -58,14 +59,14 @@ class Classifier(nn.Module):
         return self.facts.classes
 
     @property
-    def genome(self) -> Genome:
-        """Its structure."""
-        return self.network.genome
+    def outline(self) -> Outline:
+        """Its structure, as people see it."""
+        return self._champion.outline
 
     @property
     def input_shape(self) -> tuple[int, ...]:
         """The shape of a sample, such as (channels, height, width) of pictures or (columns,) of tables."""
-        return self.genome.input_shape
+        return self.outline.input_shape
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits [samples, classes] of raw values [samples, *input_shape]."""
@@ -86,15 +87,16 @@ class Classifier(nn.Module):
 
     def read(self, *paths: Path | str) -> NDArray[np.float32]:
         """Pictures from files as raw values [files, *input_shape], converted and resized as in training."""
-        shape = picture_shape(self.genome)
+        shape = picture_shape(self.input_shape)
         pixels = np.stack([read_image(path, shape) for path in paths])
         # The divisor is what white is in the data: 255, or 16 in the digits of scikit-learn.
         return pixels * np.float32(self.scaling.divisor / _WHITE)
 
     def champion(self) -> Champion:
         """It by value, with the weights as they are now. Figures of its fitness stay those of its run."""
-        phenotype = self.network.phenotype()
-        return Champion(phenotype, self.scaling, replace(self.facts, weights_sha256=""))
+        family = self._champion.family
+        phenotype = family.learned(self._champion.phenotype, self.network)
+        return Champion(phenotype, family, self.scaling, replace(self.facts, weights_sha256=""))
 
     def _checked(self, x: Any) -> Tensor:
         values = x if isinstance(x, Tensor) else torch.as_tensor(np.array(x))
@@ -106,9 +108,8 @@ class Classifier(nn.Module):
         return values
 
 
-def picture_shape(genome: Genome) -> tuple[int, int, int]:
+def picture_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """The shape of the pictures that a champion classifies; one that takes something else is refused."""
-    shape: Sequence[int] = genome.input_shape
     if len(shape) != 3 or shape[0] not in (1, 3):
         what = f"{shape[0]} columns" if len(shape) == 1 else " × ".join(map(str, shape))
         raise DataError(
@@ -116,12 +117,3 @@ def picture_shape(genome: Genome) -> tuple[int, int, int]:
         )
     channels, height, width = shape
     return channels, height, width
-
-
-def factors(scaling: Scaling, dimensions: int) -> tuple[Tensor, Tensor]:
-    """(x / divisor − mean) / std as one multiplication and one addition, over samples of these dimensions."""
-    mean, std = np.asarray(scaling.mean), np.asarray(scaling.std)
-    shape = (1, -1, *(1,) * (dimensions - 1))
-    pair = (1.0 / (scaling.divisor * std), -mean / std)
-    scale, shift = (torch.from_numpy(values.astype(np.float32)).reshape(shape) for values in pair)
-    return scale, shift

@@ -31,12 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_target(arguments.to)
     champion = load_champion(arguments.run)
     path = export(champion, arguments.to)
-    shape = ", ".join(map(str, champion.genome.input_shape))
+    shape = ", ".join(map(str, champion.outline.input_shape))
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")
     if path.suffix == ".safetensors":
         print(f"with {clean(str(path.with_name('genome.json')))}; epicortex.load reads it")
     else:
-        white = f" from 0 to {champion.scaling.divisor:g}" if len(champion.genome.input_shape) == 3 else ""
+        white = f" from 0 to {champion.scaling.divisor:g}" if len(champion.outline.input_shape) == 3 else ""
         print(f"input   float32 [batch, {shape}], raw values{white}: scaling is part of it")
         classes = plural(len(champion.classes), "class", "classes")
         print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex.champion.module import load, picture_shape
 
     classifier = load(arguments.run)
-    picture_shape(classifier.genome)
+    picture_shape(classifier.input_shape)
     found = list(_files(arguments.files))
     write = _write_json if arguments.json else _write_csv if arguments.csv else _write_table
     unreadable = 0

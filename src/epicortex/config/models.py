@@ -38,6 +38,10 @@ Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
 _SPECIATION: Final = {"true": "key", "false": "none", "yes": "key", "no": "none", "on": "key", "off": "none"}
 
 
+def _speciation(given: object) -> object:
+    return _SPECIATION.get(str(given).lower(), given)
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
@@ -57,8 +61,8 @@ class EvolutionConfig(_Section):
     """Stop when the highest fitness has not risen for this many generations."""
     trainings: int | None = Field(None, ge=1)
     """Stop after so many trainings of a network in all; in the last generation the others are only scored."""
-    speciation: Annotated[PartName, BeforeValidator(lambda given: _SPECIATION.get(str(given).lower(), given))] = (
-        Field("key", json_schema_extra={"allowed": "key, none or the name of a rule of your own"})
+    speciation: Annotated[PartName, BeforeValidator(_speciation)] = Field(
+        "key", json_schema_extra={"allowed": "key, none or the name of a rule of your own"}
     )
     """What makes a species: the family's key, or none, so that any two networks may mate."""
     selection: PartName = Field(

@@ -85,7 +85,8 @@ class Scaling:
         array([[[-1.,  1.]]], dtype=float32)
         """
         scale, shift = self.factors(x.ndim)
-        return x.astype(np.float32) * scale + shift
+        scaled: np.ndarray = x.astype(np.float32) * scale + shift
+        return scaled
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -31,7 +31,31 @@ class PaperBudget:
         """With no more trainings among them than are left."""
         return limited(jobs, history, self._config)
 
-    def spent(history: Sequence[Counts], config: Config) -> int:
+    def spent(self, history: Sequence[Counts]) -> int:
+        """One for each network and generation."""
+        return spent(history, self._config)
+
+    def _job(self, network: Individual, generation: int) -> Job:
+        # Founders are no newborns.
+        newborn = network.birth == generation - 1 and network.birth > 0
+        settings = self._config.budget
+        return Job(
+            network=network.id,
+            generation=generation,
+            seed=self._config.evolution.seed,
+            phenotype=network.phenotype,
+            newborn=newborn,
+            train=not (newborn and settings.newborns == "scored"),
+            rate=_aging(network) if settings.learning_rate == "aging" else 1.0,
+        )
+
+
+def _aging(network: Individual) -> float:
+    """The published code's part of the learning rate: the fitter and the older, the less a network learns."""
+    return (1 - (network.relative_fitness or 0.0)) / (network.age + 1)
+
+
+def spent(history: Sequence[Counts], config: Config) -> int:
     """The trainings of these generations; networks that failed were trained too, as far as they came.
 
     >>> first = Counts(1, 4, 2, 0.9, 0.8, None, 2, 1, 0, 0, 0, 0, 0, 0, 3, 650, 700.5)
@@ -68,9 +92,9 @@ def _asked(history: Sequence[Counts], config: Config) -> list[int]:
 def limited(jobs: Sequence[Job], history: Sequence[Counts], config: Config) -> tuple[Job, ...]:
     """The jobs of the next generation, with no more trainings among them than are left."""
     asked = [job for job in jobs if job.train]
-    if config.evolution.trainings is None or len(asked) <= config.evolution.trainings - spent(history, config):
+    most = config.evolution.trainings
+    if most is None or len(asked) <= (left := most - spent(history, config)):
         return tuple(jobs)
-    left = config.evolution.trainings - spent(history, config)
     rng = generator(config.evolution.seed, "last trainings", generation=asked[0].generation)
     chosen = {asked[place].network for place in rng.permutation(len(asked))[:left]}
     return tuple(replace(job, train=job.train and job.network in chosen) for job in jobs)

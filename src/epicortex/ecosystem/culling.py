@@ -33,7 +33,9 @@ class PaperCulling:
         drawn: set[int] = set()
         warnings: tuple[str, ...] = ()
         if surplus:
-            safe = protected(networks, generation=generation, family=family, spared=self._config.culling.spared)
+            safe = protected(
+                networks, generation=generation, family=family, spared=self._config.culling.spared
+            )
             candidates = [network for network in networks if network.id not in safe]
             places = draws.order([weight(network) for network in candidates], rng)
             drawn = {candidates[place].id for place in places[:surplus]}

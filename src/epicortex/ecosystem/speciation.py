@@ -78,7 +78,7 @@ class OpenRegister:
 
 
 class KeyRegister:
-    """The species within one generation: a working copy of the state's, so that no move rebuilds the state."""
+    """The species within one generation: a working copy, so that no move rebuilds the state."""
 
     def __init__(self, state: EcosystemState, *, generation: int, limit: int) -> None:
         self._limit = limit

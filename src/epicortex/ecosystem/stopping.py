@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config, EvolutionConfig
 from epicortex.ecosystem import budget, census
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.state import EcosystemState
@@ -38,7 +38,7 @@ class Progress:
         return cls(state.generation, highest, state.last_rise, trainings, minutes)
 
     @classmethod
-    def of_history(cls, history: History, settings: EvolutionConfig) -> Progress:
+    def of_history(cls, history: History, config: Config) -> Progress:
         """That of a run with these complete generations, in whatever process they ran."""
         highest, last_rise = -math.inf, 0
         for generation in history:
@@ -48,7 +48,7 @@ class Progress:
             len(history),
             highest if last_rise else None,
             last_rise,
-            budget.spent(history, settings),
+            budget.spent(history, config),
             total_seconds(history) / 60,
         )
 

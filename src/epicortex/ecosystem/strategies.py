@@ -1,9 +1,9 @@
 """The replaceable rules of the ecosystem: what each of them decides, and what it may rely on.
 
 A rule is chosen by name in the settings (`evolution.speciation`, `.selection`, `.culling`, `.budget`). A name
-stands for a callable that takes the `Config` and gives an object with the methods below: a class of ours, of an
-installed package, of a plug-in file, or handed over in Python. The paper's rules are in the files beside this
-one. All of them are pure: states go in and new states come out, and every draw comes from a generator derived
+stands for a callable that takes the `Config` and gives an object with the methods below: a class of ours, of
+an installed package, of a plug-in file, or handed over in Python. The paper's rules are in the files beside
+this one. All are pure: states go in and new states come out, and every draw comes from a generator derived
 from (seed, generation, network, purpose).
 """
 

@@ -12,7 +12,6 @@ import threading
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mpi4py import MPI
@@ -129,7 +128,9 @@ class MpiEngine(Engine):
         with self._changed:
             while self._executor is not None and self._running < self._count and (batch := self._batch()):
                 self._running += 1
-                answer = self._executor.submit(mpi_ranks.do, [outward(task.job, self._family) for task in batch])
+                answer = self._executor.submit(
+                    mpi_ranks.do, [outward(task.job, self._family) for task in batch]
+                )
                 answer.add_done_callback(partial(self._take_outcomes, batch))
 
     def _batch(self) -> list[Task]:

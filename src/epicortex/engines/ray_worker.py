@@ -27,7 +27,9 @@ class RayWorker:
         self._bench: serving.Bench | None = None
         self._alive: float | None = None
 
-    def prepare(self, content: bytes, made_with: Mapping[str, str], data: DataSet | None) -> tuple[str, int, str]:
+    def prepare(
+        self, content: bytes, made_with: Mapping[str, str], data: DataSet | None
+    ) -> tuple[str, int, str]:
         """Get ready to work; gives the node, the process id, and why it cannot, if it cannot."""
         import ray
 

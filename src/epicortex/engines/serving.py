@@ -69,3 +69,51 @@ class Bench:
 
     evaluator: Evaluator
     family: Family[Any]
+
+    def perform(
+        self,
+        job: Job,
+        *,
+        heartbeat: Callable[[], None] | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> Outcome:
+        """Do a job that `outward` packed. Weights that did not change are left out: the sender has them."""
+        job = replace(job, phenotype=self.family.decode(*job.phenotype))
+        outcome = self.evaluator.run(job, heartbeat=heartbeat, should_stop=should_stop)
+        if outcome.phenotype is None or outcome.phenotype is job.phenotype:
+            return replace(outcome, phenotype=None)
+        return replace(outcome, phenotype=self.family.encode(outcome.phenotype))
+
+
+def outward(job: Job, family: Family[Any]) -> Job:
+    """A job for another process: the phenotype as plain values and arrays."""
+    return replace(job, phenotype=family.encode(job.phenotype))
+
+
+def inward(outcome: Outcome, job: Job, family: Family[Any]) -> Outcome:
+    """The outcome of a job that went `outward`."""
+    if outcome.failed is not None:
+        return outcome
+    if outcome.phenotype is None:
+        return replace(outcome, phenotype=job.phenotype)
+    return replace(outcome, phenotype=family.decode(*outcome.phenotype))
+
+
+def make_ready(content: bytes, data: DataSet | None = None) -> Bench:
+    """The bench of a packed setup, over this data set or its own; `WorkerBroken` says why there is none."""
+    try:
+        setup: WorkerSetup = pickle.loads(content)
+        return Bench(setup.evaluator(data), setup.family)
+    except Exception as error:
+        reason = str(error) if isinstance(error, EpiCortexError) else f"{type(error).__name__}: {error}"
+        raise WorkerBroken(" ".join(reason.split())) from error
+
+
+def check_versions(expected: Mapping[str, str]) -> None:
+    """Refuse to work where the bits would differ from those of the main process."""
+    for name, here in versions().items():
+        if here != expected[name]:
+            raise WorkerBroken(
+                f"{platform.node()} has {name} {here} and the main process has {expected[name]}; "
+                "install the same version everywhere"
+            )

@@ -75,6 +75,12 @@ class Backprop:
             optimiser=self.optimiser,
         )
 
+    def test(self, phenotype: Any, data: DataSet | None) -> float | None:
+        """The accuracy on the test set, where there is one that fitness was not measured on."""
+        if data is None or self.training.fitness_on == "test" or not len(data.y_test):
+            return None
+        return scoring.score(phenotype, self.family, data, "test").accuracy
+
 
 class Trainer:
     """Trains and scores networks on one data set; prepared once, used for any number of jobs."""
@@ -127,9 +133,7 @@ class Trainer:
             return Outcome(job.network, job.generation, failed=reason(error))
 
     def _run(self, job: Job, pace: Pace) -> Outcome:
-        network = scoring.build(
-            self._family, job.phenotype, self._device, accelerated=self._accelerated
-        )
+        network = scoring.build(self._family, job.phenotype, self._device, accelerated=self._accelerated)
         size = scoring.batch_size(self._family.outline(self._family.encode(job.phenotype)[0]))
         start = time.perf_counter()
         before = self._measure(network, size, pace) if job.newborn or not job.train else None

@@ -60,6 +60,9 @@ class Recipe(Protocol):
     def open(self, data: DataSet | None) -> Evaluator:
         """The evaluator, in this process, over this data set; None where the run has none."""
 
+    def test(self, phenotype: Any, data: DataSet | None) -> float | None:
+        """The champion's figure on what fitness was never measured on; None where there is nothing."""
+
 
 class Stopped(EpiCortexError):
     """An evaluation was broken off because its caller asked for it."""
@@ -71,7 +74,7 @@ class NetworkFailed(Exception):
 
 @dataclass(slots=True)
 class Pace:
-    """What happens between two pieces of work: a sign of life, a look at the clock, and at whether to stop."""
+    """What happens between two pieces of work: a sign of life, a look at the clock and whether to stop."""
 
     heartbeat: Callable[[], None] | None = None
     should_stop: Callable[[], bool] | None = None

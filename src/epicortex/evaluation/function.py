@@ -52,6 +52,10 @@ class FunctionRecipe:
         del data
         return FunctionEvaluator(self)
 
+    def test(self, phenotype: Any, data: DataSet | None) -> None:
+        """There is nothing that the function has not seen."""
+        del phenotype, data
+
 
 class FunctionEvaluator:
     """Calls the user's function for every network."""
@@ -73,9 +77,7 @@ class FunctionEvaluator:
         try:
             pace()
             model = family.build(job.phenotype)
-            rng = randomness.generator(
-                job.seed, "evaluation", generation=job.generation, network=job.network
-            )
+            rng = randomness.generator(job.seed, "evaluation", generation=job.generation, network=job.network)
             fitness = finite(float(evaluate(model, rng)), named(evaluate))
             pace()
             phenotype = family.learned(job.phenotype, model)

@@ -87,8 +87,8 @@ class Family(Protocol[P]):
     All methods are pure: phenotypes go in and new ones come out, and nothing is drawn but from the generator
     that is given. A phenotype is immutable and holds the structure and the weights.
 
-    `from_config` makes the family of a run; `from_facts` makes one that can only read, build and describe, from
-    what `facts` gave. Both come from the class that a name stands for (see `registry`).
+    `from_config` makes the family of a run; `from_facts`, from what `facts` gave, makes one that need only
+    read, build and describe. Both come from the class that a name stands for (see `registry`).
     """
 
     @classmethod

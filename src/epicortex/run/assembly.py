@@ -5,31 +5,30 @@ What only a program can bring (operators, a fitness function) is named in the co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.metadata import entry_points
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from epicortex import registry
 from epicortex.champion.file import Champion, Facts
-from epicortex.config import MAY_CHANGE_ON_RESUME, Config
+from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
 from epicortex.data import DataOptions, DataSet, Progress, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.ecosystem.state import EcosystemState
+from epicortex.ecosystem.strategies import Strategies
 from epicortex.engines.cores import available_cores
 from epicortex.errors import ConfigError
 from epicortex.evolution import Evolution
-from epicortex.families.layered import OPERATORS, LayeredFamily, Operator, Rules
-from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.family import Family, Problem
+from epicortex.run.subject import Subject
 
 if TYPE_CHECKING:
-    from epicortex.engines import Engine, WorkerSetup
-    from epicortex.evaluation import FitnessFunction
-    from epicortex.families.activations import Activations
+    from epicortex.engines import Engine
+    from epicortex.evaluation.evaluator import Recipe
 
-ENTRY_POINTS: Final = "epicortex.operators"
 _MOST_PER_CORE: Final = 4
 
 
@@ -37,47 +36,71 @@ _MOST_PER_CORE: Final = 4
 class Extensions:
     """What only a program can bring along."""
 
-    operators: Sequence[Operator] = ()
-    fitness: FitnessFunction | None = None
+    operators: Sequence[Any] = ()
+    fitness: Callable[..., float] | None = None
     optimiser: Callable[..., Any] | None = None
     engine: Engine | None = None
+    parts: registry.Parts = field(default_factory=dict)
+    """Families, evaluators and strategies: kind -> name -> part."""
 
 
-def named(
-    config: Config, data: Any, extensions: Extensions, ancestor: Phenotype | Genome | None = None
-) -> Config:
+def parts_by_name(parts: Mapping[str, Any] | None) -> registry.Parts:
+    """Parts as a program hands them over, one of a kind, under the names that the config gives them.
+
+    A table of several, name -> part, is taken as it is.
+    """
+    for kind in parts or {}:
+        if kind not in registry.SHELVES:
+            raise registry.unknown("parts", "kind of part", kind, registry.SHELVES)
+    return {
+        kind: part if isinstance(part, Mapping) else {registry.named(part): part}
+        for kind, part in (parts or {}).items()
+    }
+
+
+def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | None = None) -> Config:
     """The config with the names of all that was handed over, so that it says what the run is."""
-    changes: dict[str, dict[str, Any]] = {"evolution": {}, "training": {}, "data": {}}
     known = config.evolution.operators
     added = [operator.name for operator in extensions.operators if operator.name not in known]
-    changes["evolution"]["operators"] = [*known, *added]
+    changes: dict[str, object] = {"evolution.operators": [*known, *added], "data.source": _source(data)}
     if ancestor is not None:
-        genome = ancestor.genome if isinstance(ancestor, Phenotype) else ancestor
-        changes["evolution"]["start_genome"] = genome.to_json()
+        description = json.dumps(_described(ancestor), separators=(",", ":"))
+        changes["evolution.start_genome"] = description
     if extensions.fitness is not None:
-        changes["training"]["fitness"] = _name(extensions.fitness)
+        changes["training.fitness"] = registry.named(extensions.fitness)
     if extensions.optimiser is not None:
-        changes["training"]["optimiser"] = _name(extensions.optimiser)
-    changes["data"]["source"] = _source(data)
-    return settings.changed(config, changes)
+        changes["training.optimiser"] = registry.named(extensions.optimiser)
+    for kind, own in extensions.parts.items():
+        setting = registry.SHELVES[kind].setting
+        if len(own) == 1 and fields.value_of(config, setting) not in own:
+            changes[setting] = next(iter(own))
+    return settings.changed(config, fields.by_section(changes))
+
+
+def _described(ancestor: Any) -> Any:
+    """The structure of a champion, a phenotype or a genome, as plain values."""
+    if isinstance(ancestor, Champion):
+        return ancestor.description
+    return getattr(ancestor, "genome", ancestor).to_dict()
 
 
 def changed(config: Config, changes: Mapping[str, object]) -> Config:
     """The config with the changes that `resume` allows; any other is refused with the reason."""
-    sections: dict[str, dict[str, object]] = {}
-    for name, value in changes.items():
-        section, _, rest = name.partition(".")
-        sections.setdefault(section, {})[rest] = value
-    after = settings.changed(config, sections)
+    after = settings.changed(config, fields.by_section(changes))
     for name in changes:
-        section, _, rest = name.partition(".")
-        was, becomes = (getattr(getattr(each, section), rest) for each in (config, after))
+        was, becomes = (fields.value_of(each, name) for each in (config, after))
         if was != becomes and name not in MAY_CHANGE_ON_RESUME:
             raise ConfigError(
                 f"{name} is {was} in this run and cannot become {becomes}: its generations rest on it; "
                 f"begin a new run, or change only {', '.join(sorted(MAY_CHANGE_ON_RESUME))}"
             )
     return after
+
+
+def subject(data: Any, config: Config, progress: Progress | None = None) -> Subject:
+    """What the run is about: a data set, read as the config says, or a bare problem."""
+    given = data if isinstance(data, Problem) else load_data(data, config, progress)
+    return Subject.of(given, config.evaluator)
 
 
 def load_data(data: Any, config: Config, progress: Progress | None = None) -> DataSet:
@@ -88,45 +111,36 @@ def load_data(data: Any, config: Config, progress: Progress | None = None) -> Da
     return load(data, data_dir=directory, options=options, progress=progress)
 
 
+def make_family(config: Config, subject: Subject, extensions: Extensions) -> Family[Any]:
+    """The family that the config names; an operator that nobody brought along is refused."""
+    kind = registry.find(registry.SHELVES["family"], config.family, extensions.parts.get("family"))
+    family: Family[Any] = kind.from_config(config, subject.problem, extensions.operators)
+    return family
+
+
 def make_evolution(
-    config: Config, data: DataSet, extensions: Extensions, ancestor: Phenotype | None
+    config: Config, family: Family[Any], extensions: Extensions, ancestor: Any | None
 ) -> Evolution:
-    """The rules of the run; an operator that nobody brought along is refused."""
-    given = {**OPERATORS, **{operator.name: operator for operator in extensions.operators}}
-    operators = [given.get(name) or _installed(name, given) for name in config.evolution.operators]
-    start = config.evolution.start_genome
-    family = LayeredFamily(
-        data.input_shape,
-        len(data.classes),
-        rules=Rules.from_config(config.evolution),
-        operators=operators,
-        start=Genome.from_json(start) if start else None,
-    )
-    return Evolution(config, family, ancestor)
+    """The rules of the run."""
+    return Evolution(config, family, ancestor, Strategies.from_config(config, extensions.parts))
 
 
-def _installed(name: str, others: Iterable[str]) -> Operator:
-    """The operator that an installed package offers under this name; no file can make a name known."""
-    points = entry_points(group=ENTRY_POINTS)
-    for point in points:
-        if point.name == name:
-            try:
-                part = point.load()
-                operator = part() if isinstance(part, type) else part
-            except Exception as error:
-                reason = " ".join(f"{type(error).__name__}: {error}".split())
-                raise ConfigError(f"evolution.operators: {name!r} cannot be loaded: {reason}") from error
-            if not isinstance(operator, Operator) or operator.name != name:
-                raise ConfigError(
-                    f"evolution.operators: {point.value} is not an operator called {name!r}; it needs the "
-                    "members name, possible, weight and apply"
-                )
-            return operator
-    names = dict.fromkeys((*others, *(point.name for point in points)))
-    raise ConfigError(
-        f"evolution.operators: no operator is called {name!r}; there are {', '.join(names)} "
-        "(one of your own is handed over in Python, or with --plugin FILE.py)"
-    )
+def make_recipe(config: Config, family: Family[Any], subject: Subject, extensions: Extensions) -> Recipe:
+    """How workers evaluate; settings that could evaluate no network are refused."""
+    own = extensions.parts.get("evaluator", {})
+    part = registry.find(registry.SHELVES["evaluator"], config.evaluator, own)
+    functions = {
+        name: function
+        for name, function in (("fitness", extensions.fitness), ("optimiser", extensions.optimiser))
+        if function is not None
+    }
+    if not hasattr(part, "from_config"):
+        from epicortex.evaluation.function import FunctionRecipe
+
+        part, functions = FunctionRecipe, {config.evaluator: part}
+    recipe: Recipe = part.from_config(config, family, functions)
+    recipe.check(subject.data)
+    return recipe
 
 
 def consented(config: Config, changes: Mapping[str, object], note: Callable[[str], None]) -> Config:
@@ -147,40 +161,16 @@ def consented(config: Config, changes: Mapping[str, object], note: Callable[[str
     return settings.changed(config, {"training": {"workers": None}})
 
 
-def worker_setup(config: Config, data: DataSet, extensions: Extensions) -> WorkerSetup:
-    """All that a worker needs; settings that could train no network are refused."""
-    from epicortex.engines import WorkerSetup
-    from epicortex.evaluation import check_training
-
-    training = config.training
-    check_training(
-        training,
-        data=data,
-        fitness={training.fitness: extensions.fitness} if extensions.fitness else None,
-        optimiser=extensions.optimiser,
-    )
-    return WorkerSetup(
-        data=data,
-        training=training,
-        activations=_activations(config),
-        seed=config.evolution.seed,
-        fitness=extensions.fitness,
-        optimiser=extensions.optimiser,
-    )
-
-
 def describe_champion(
-    state: EcosystemState, config: Config, data: DataSet, *, test: float | None = None
+    state: EcosystemState, config: Config, subject: Subject, family: Family[Any], *, test: float | None = None
 ) -> Champion | None:
     """The run's champion with all that is needed to use it; None before the first generation is complete."""
     best = state.champion
     if best is None or best.fitness is None:
         return None
     facts = Facts(
-        conv_activation=config.evolution.conv_activation,
-        full_activation=config.evolution.full_activation,
-        classes=data.classes,
-        data=data.name,
+        classes=subject.classes,
+        data=subject.name,
         network=best.id,
         generation=state.champion_generation,
         fitness=best.fitness,
@@ -188,25 +178,7 @@ def describe_champion(
         test_accuracy=test,
         seed=config.evolution.seed,
     )
-    return Champion(best.phenotype, data.scaling, facts)
-
-
-def test_accuracy(phenotype: Phenotype, config: Config, data: DataSet) -> float | None:
-    """The accuracy on the test set, where there is one that fitness was not measured on."""
-    if config.training.fitness_on == "test" or not len(data.y_test):
-        return None
-    from epicortex.evaluation import Trainer
-
-    # Scoring takes no optimiser, and a name that a program gave to its own means nothing here.
-    training = config.training.model_copy(update={"optimiser": "SGD"})
-    trainer = Trainer(data, training, _activations(config), seed=config.evolution.seed)
-    return trainer.score(phenotype, "test").accuracy
-
-
-def _activations(config: Config) -> Activations:
-    from epicortex.families.activations import Activations
-
-    return Activations(conv=config.evolution.conv_activation, full=config.evolution.full_activation)
+    return Champion(best.phenotype, family, subject.scaling, facts)
 
 
 def _source(data: Any) -> str | None:
@@ -214,7 +186,3 @@ def _source(data: Any) -> str | None:
     if not isinstance(data, str | Path):
         return None
     return str(data) if str(data) in BUILT_INS else str(Path(data).expanduser().absolute())
-
-
-def _name(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))

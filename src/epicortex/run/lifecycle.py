@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +17,26 @@ from epicortex import engines
 from epicortex.champion.file import Champion
 from epicortex.config import Config
 from epicortex.config import resolving as settings
-from epicortex.data import DataSet
 from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
 from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.phenotype import Phenotype
-from epicortex.run import assembly as preparation
+from epicortex.run import assembly
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
+from epicortex.run.subject import Subject
 from epicortex.storage import RunFolder, RunInfo, checkpoint
 from epicortex.storage.checkpoint import Checkpoint
 from epicortex.versions import versions
 
 if TYPE_CHECKING:
     from epicortex.champion.module import Classifier
-    from epicortex.engines import Engine, WorkerSetup
-    from epicortex.evaluation import FitnessFunction
+    from epicortex.engines import Engine
+    from epicortex.evaluation.evaluator import Recipe
+    from epicortex.evaluation.fitness import FitnessFunction
 
 __all__ = ["INTERRUPTED", "Result", "Watcher", "evolve", "resume"]
 
@@ -80,7 +81,8 @@ def evolve(
     fitness: FitnessFunction | None = None,
     optimiser: Callable[..., Any] | None = None,
     engine: Engine | None = None,
-    ancestor: Phenotype | Genome | None = None,
+    parts: Mapping[str, Any] | None = None,
+    ancestor: Any | None = None,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
     on_generation: Callable[[Generation], None] | None = None,
@@ -89,28 +91,34 @@ def evolve(
 ) -> Result:
     """Evolve networks for a data set: a built-in name, a path, arrays, a torch `Dataset` or a `DataSet`.
 
-    Without `out` nothing is written. An `ancestor` is where evolution starts: a genome, or a network with its
-    weights. Setting `stop` ends the run within seconds; it can then be resumed. An `engine` that is given is
-    prepared here and closed by its owner.
+    With an evaluator of one's own that needs no data, a `Problem` will do. `parts` are a family, an evaluator
+    or strategies of one's own, such as {"selection": Tournament}; an evaluator may be a plain function
+    (model, generator) -> fitness.
+
+    Without `out` nothing is written. An `ancestor` is where evolution starts: a genome, or a champion or
+    other network with its weights. Setting `stop` ends the run within seconds; it can then be resumed. An
+    `engine` that is given is prepared here and closed by its owner.
     """
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
-    extensions = Extensions(operators, fitness, optimiser, engine)
-    config = preparation.named(config or settings.resolve(), data, extensions, ancestor)
+    extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
+    config = assembly.named(config or settings.resolve(), data, extensions, ancestor)
     with ExitStack() as stack:
         workers = engine or stack.enter_context(engines.create(config.training.engine, None, config))
-        data_set = preparation.load_data(data, config, hooks.watcher.reading)
-        for note in data_set.notes:
+        subject = assembly.subject(data, config, hooks.watcher.reading)
+        for note in subject.notes:
             hooks.watcher.note(note)
-        network = ancestor if isinstance(ancestor, Phenotype) else None
-        evolution = preparation.make_evolution(config, data_set, extensions, network)
+        family = assembly.make_family(config, subject, extensions)
+        network = _network(ancestor)
+        evolution = assembly.make_evolution(config, family, extensions, network)
         # What cannot work is refused before there is a folder.
-        setup = preparation.worker_setup(config, data_set, extensions)
-        run = _Run(evolution, data_set, setup, hooks)
+        recipe = assembly.make_recipe(config, family, subject, extensions)
+        run = _Run(evolution, subject, recipe, hooks)
         state = evolution.start()
         if out is None:
             return run(workers, state)
-        info = RunInfo.now(data=data_set.name, data_digest=data_set.digest, command=command)
-        folder = RunFolder.create(Path(out), config, info, ancestor=network)
+        info = RunInfo.now(data=subject.name, data_digest=subject.digest, command=command)
+        encoded = None if network is None else family.encode(network)
+        folder = RunFolder.create(Path(out), config, info, ancestor=encoded)
         stack.enter_context(closing(folder))
         return run(workers, state, folder)
 
@@ -124,6 +132,7 @@ def resume(
     fitness: FitnessFunction | None = None,
     optimiser: Callable[..., Any] | None = None,
     engine: Engine | None = None,
+    parts: Mapping[str, Any] | None = None,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
     on_generation: Callable[[Generation], None] | None = None,
@@ -135,29 +144,36 @@ def resume(
     run that was never interrupted. What was handed over in Python has to be handed over again.
     """
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
-    extensions = Extensions(operators, fitness, optimiser, engine)
+    extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
     with ExitStack() as stack:
         folder = stack.enter_context(closing(RunFolder.open(Path(path))))
-        config = preparation.changed(folder.config, changes or {})
+        config = assembly.changed(folder.config, changes or {})
         workers = engine or stack.enter_context(
             engines.create(
-                config.training.engine, None, preparation.consented(config, changes or {}, hooks.watcher.note)
+                config.training.engine, None, assembly.consented(config, changes or {}, hooks.watcher.note)
             )
         )
-        start, problems = checkpoint.read_latest(folder.path, run=folder.info.id)
+        subject = _same_subject(config.data.source if data is None else data, config, folder, hooks.watcher)
+        family = assembly.make_family(config, subject, extensions)
+        start, problems = checkpoint.read_latest(folder.path, run=folder.info.id, family=family)
         for problem in problems:
             back = f"generation {start.state.generation}" if start else "the beginning"
             hooks.watcher.note(f"{problem}; going back to {back}")
-        source = config.data.source if data is None else data
-        data_set = _same_data(source, config, folder, hooks.watcher)
         for name, version in versions().items():
             if (before := getattr(folder.info, name)) != version:
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
-        evolution = preparation.make_evolution(config, data_set, extensions, folder.ancestor())
+        evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
         folder.change(config)
         state = start.state if start else evolution.start()
-        setup = preparation.worker_setup(config, data_set, extensions)
-        return _Run(evolution, data_set, setup, hooks)(workers, state, folder, start)
+        recipe = assembly.make_recipe(config, family, subject, extensions)
+        return _Run(evolution, subject, recipe, hooks)(workers, state, folder, start)
+
+
+def _network(ancestor: Any) -> Any | None:
+    """The network with its weights that an ancestor is; None where it is only a structure."""
+    if ancestor is None or isinstance(ancestor, Genome):
+        return None
+    return ancestor.phenotype if isinstance(ancestor, Champion) else ancestor
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +181,8 @@ class _Run:
     """A run with all its parts made."""
 
     evolution: Evolution
-    data: DataSet
-    setup: WorkerSetup
+    subject: Subject
+    recipe: Recipe
     hooks: Hooks
 
     def __call__(
@@ -177,23 +193,27 @@ class _Run:
         start: Checkpoint | None = None,
     ) -> Result:
         """From a state to the end, whatever ends it."""
-        config = self.evolution.config
+        config, family = self.evolution.config, self.evolution.family
+        described = partial(assembly.describe_champion, config=config, subject=self.subject, family=family)
         with ExitStack() as stack:
-            recorder = stack.enter_context(closing(Recorder(folder, start))) if folder else None
+            recorder = None
+            if folder:
+                recorder = stack.enter_context(closing(Recorder(folder, start, family=family)))
             history = list(recorder.history) if recorder else []
-            best = preparation.describe_champion(state, config, self.data)
+            best = described(state)
             if recorder and best:
                 recorder.champion(best)
             self.hooks.watcher.begin(state, history)
             reason = why_stop(history, config)
             if reason is None:
-                engine.prepare(self.setup)
-                loop = Loop(self.evolution, self.data, engine, recorder, self.hooks, history)
+                setup = engines.WorkerSetup(recipe=self.recipe, family=family, data=self.subject.data)
+                engine.prepare(setup)
+                loop = Loop(self.evolution, self.subject, engine, recorder, self.hooks, history)
                 state, reason = loop.run(state)
-            best, test = preparation.describe_champion(state, config, self.data), None
+            best, test = described(state), None
             if best and reason != INTERRUPTED:
-                test = preparation.test_accuracy(best.phenotype, config, self.data)
-                best = preparation.describe_champion(state, config, self.data, test=test)
+                test = self.recipe.test(best.phenotype, self.subject.data)
+                best = described(state, test=test)
                 if recorder and best:
                     recorder.champion(best)
             if recorder:
@@ -201,11 +221,11 @@ class _Run:
         return Result(best, history, state, reason, folder.path if folder else None, test)
 
 
-def _same_data(source: Any, config: Config, folder: RunFolder, watcher: Watcher) -> DataSet:
-    """The data that a run was begun with, or a `DataError`."""
+def _same_subject(source: Any, config: Config, folder: RunFolder, watcher: Watcher) -> Subject:
+    """What a run was begun with, or a `DataError`."""
     if source is None:
         raise DataError(f"{folder.path} was begun with data from a program; hand it to `resume` again")
-    data = preparation.load_data(source, config, watcher.reading)
-    if data.digest != folder.info.data_digest:
+    subject = assembly.subject(source, config, watcher.reading)
+    if subject.digest != folder.info.data_digest:
         raise DataError(f"this is not the data that {folder.path} was begun with ({folder.info.data})")
-    return data
+    return subject

@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.config import Config
-from epicortex.data import DataSet
-from epicortex.ecosystem import budget, stopping
+from epicortex.ecosystem import stopping
 from epicortex.ecosystem.history import Generation, History
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Tally
@@ -27,9 +26,11 @@ from epicortex.ecosystem.stopping import Progress
 from epicortex.engines import Engine
 from epicortex.errors import RunError
 from epicortex.evolution import Evolution
+from epicortex.families.family import Family
 from epicortex.run.assembly import describe_champion
 from epicortex.run.recorder import Recorder
 from epicortex.run.schedule import Schedule
+from epicortex.run.subject import Subject
 from epicortex.storage import checkpoint, journal
 from epicortex.storage.journal import Journal
 
@@ -73,22 +74,25 @@ class Loop:
     """The generations of one process."""
 
     evolution: Evolution
-    data: DataSet
+    subject: Subject
     engine: Engine
     recorder: Recorder | None
     """Where the run is written; None for a run in memory."""
     hooks: Hooks
     history: list[Generation]
-    schedule: Schedule = field(default_factory=Schedule)
+    schedule: Schedule = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.schedule = Schedule(self.evolution.family)
 
     def run(self, state: EcosystemState) -> tuple[EcosystemState, str]:
         """Generation after generation until there is a reason to stop."""
-        digest = checkpoint.take(state).digest if self.recorder else ""
+        digest = checkpoint.take(state, self.evolution.family).digest if self.recorder else ""
         while (reason := why_stop(self.history, self.evolution.config)) is None:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
             began = time.monotonic()
-            jobs = budget.limited(self.evolution.ask(state), self.history, self.evolution.config.evolution)
+            jobs = self.evolution.strategies.budget.limited(self.evolution.ask(state), self.history)
             asked = time.monotonic()
             outcomes = self._train(state.generation + 1, jobs, digest)
             if outcomes is None:
@@ -104,7 +108,7 @@ class Loop:
         with closing(self.recorder.journal(generation, digest)) as kept:
             for problem in kept.problems:
                 self.hooks.watcher.note(problem)
-            outcomes = self._collect(jobs, _fitting(kept.outcomes, jobs), kept)
+            outcomes = self._collect(jobs, _fitting(kept.outcomes, jobs, self.evolution.family), kept)
             kept.sync()
             return outcomes
 
@@ -154,8 +158,9 @@ class Loop:
         after, tally = step.state, step.state.tally
         assert tally is not None
         new = after.champion_generation == after.generation
-        best = describe_champion(after, self.evolution.config, self.data) if new else None
-        snapshot = checkpoint.take(after) if self.recorder else None
+        family, config = self.evolution.family, self.evolution.config
+        best = describe_champion(after, config, self.subject, family) if new else None
+        snapshot = checkpoint.take(after, family) if self.recorder else None
         seconds = time.monotonic() - began
         counted = Generation.timed(tally, train_seconds=train_seconds, seconds=seconds)
         self.history.append(counted)
@@ -177,7 +182,7 @@ class Loop:
 
 def why_stop(history: History, config: Config) -> str | None:
     """The reason to end the run here, after the generations of all processes; None while it goes on."""
-    return stopping.reason(Progress.of_history(history, config.evolution), config.evolution)
+    return stopping.reason(Progress.of_history(history, config), config.evolution)
 
 
 def _journaled(
@@ -201,11 +206,13 @@ def _journaled(
     return hand_over
 
 
-def _fitting(outcomes: Mapping[int, Outcome], jobs: Sequence[Job]) -> dict[int, Outcome]:
-    """The journaled outcomes that answer these jobs."""
-    genomes = {job.network: job.phenotype.genome for job in jobs}
+def _fitting(outcomes: Mapping[int, Outcome], jobs: Sequence[Job], family: Family[Any]) -> dict[int, Outcome]:
+    """The journaled outcomes that answer these jobs: same network, same structure."""
+    asked = {job.network: job.phenotype for job in jobs}
 
     def fits(outcome: Outcome) -> bool:
-        return outcome.phenotype is None or outcome.phenotype.genome == genomes[outcome.network]
+        if outcome.phenotype is None:
+            return True
+        return bool(family.encode(outcome.phenotype)[0] == family.encode(asked[outcome.network])[0])
 
-    return {id: outcome for id, outcome in outcomes.items() if id in genomes and fits(outcome)}
+    return {id: outcome for id, outcome in outcomes.items() if id in asked and fits(outcome)}

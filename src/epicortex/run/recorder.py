@@ -7,6 +7,7 @@ the run at the next call. What the files hold is left to the modules beside this
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from epicortex.champion import file as champion
 from epicortex.champion.file import Champion
@@ -26,9 +27,7 @@ _LOGS = ("history.jsonl", "networks.jsonl")
 class Recorder:
     """The files of a run that goes on from a checkpoint, or from its beginning."""
 
-    def __init__(
-        self, folder: RunFolder, start: Checkpoint | None, *, family: Family[Any]
-    ) -> None:
+    def __init__(self, folder: RunFolder, start: Checkpoint | None, *, family: Family[Any]) -> None:
         """Cut the logs back to where the run goes on; checkpoints of what is cut off are of no use then."""
         self.folder = folder
         self._family = family

@@ -101,9 +101,7 @@ def generations(folder: Path) -> list[int]:
         return sorted(int(entry.name) for entry in folder.iterdir() if _NAME.fullmatch(entry.name))
 
 
-def read(
-    folder: Path, generation: int, *, family: Family[Any], run: str | None = None
-) -> Checkpoint:
+def read(folder: Path, generation: int, *, family: Family[Any], run: str | None = None) -> Checkpoint:
     """One checkpoint; if anything about it is not as it was written, a `StorageError`."""
     place = _place(folder, generation)
     where = str(place)
@@ -119,9 +117,7 @@ def read(
     return Checkpoint(state, manifest.marks, manifest.state_sha256)
 
 
-def read_latest(
-    run_folder: Path, *, run: str, family: Family[Any]
-) -> tuple[Checkpoint | None, list[str]]:
+def read_latest(run_folder: Path, *, run: str, family: Family[Any]) -> tuple[Checkpoint | None, list[str]]:
     """The newest sound checkpoint whose logs are sound too, and what was wrong with those after it.
 
     None where there is no checkpoint at all; if there are some but none can be used, a `StorageError`.

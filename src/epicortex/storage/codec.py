@@ -1,6 +1,7 @@
 """An ecosystem's state, and the outcome of a job, as JSON values beside named float32 arrays.
 
-How a phenotype is taken apart is left to its family. Which files the parts go to is left to `checkpoint`, `journal` and `champion`.
+How a phenotype is taken apart is left to its family, and which files the parts go to to `checkpoint`,
+`journal` and `champion`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from epicortex.errors import StorageError
-from epicortex.families.layered.phenotype import Array
+from epicortex.families.family import Array
 from epicortex.storage import strict
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.sizes import counts, is_shape

@@ -1,5 +1,6 @@
-"""Mutation and crossover: pure functions of a genome, its weights and a generator."""
+"""The layered networks of the paper: convolutions, then full layers, in one line."""
 
+from epicortex.families.family import Direction
 from epicortex.families.layered.crossover import cross
 from epicortex.families.layered.family import LayeredFamily
 from epicortex.families.layered.mutation import mutate
@@ -12,7 +13,7 @@ from epicortex.families.layered.operators import (
     Operator,
     StrideOperator,
 )
-from epicortex.families.layered.rules import Direction, Rules
+from epicortex.families.layered.rules import Rules
 from epicortex.families.layered.shapes import draw_kernels, draw_stride
 from epicortex.families.layered.statistics import Statistics
 from epicortex.families.layered.surgery import adapt, draw_phenotype

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
+from epicortex import registry
 from epicortex.errors import ConfigError, GenomeError
 from epicortex.families.activations import NAMES as ACTIVATIONS
 from epicortex.families.activations import Activations
@@ -19,7 +20,6 @@ from epicortex.families.layered.operators import OPERATORS, KernelOperator, Oper
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.families.layered.rules import Rules
 from epicortex.families.layered.surgery import draw_phenotype
-from epicortex import registry
 
 if TYPE_CHECKING:
     from epicortex.config import Config

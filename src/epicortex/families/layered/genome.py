@@ -1,7 +1,7 @@
 """The plain description of a layered network: input shape, hidden layers, classes.
 
-Everything that follows from the structure as a whole is computed here: shapes, counts, the species key and the
-similarity of two genomes. What a single layer is stands in `layers`; weights live elsewhere.
+Everything that follows from the structure as a whole is computed here: shapes, counts, the species key and
+the similarity of two genomes. What a single layer is stands in `layers`; weights live elsewhere.
 """
 
 from __future__ import annotations
@@ -203,7 +203,11 @@ class Genome:
         if not isinstance(layers, list) or len(layers) > MAX_LAYERS:
             raise GenomeError(f"genome: layers must be a list of at most {MAX_LAYERS}")
         hidden = tuple(layer_from_dict(index, layer) for index, layer in enumerate(layers, 1))
-        return cls(shape_in("genome: input_shape", data.get("input_shape")), hidden, whole_in(data, "classes", "genome"))
+        return cls(
+            shape_in("genome: input_shape", data.get("input_shape")),
+            hidden,
+            whole_in(data, "classes", "genome"),
+        )
 
 
 def _aligned(one: Genome, other: Genome) -> Iterator[tuple[Layer, Layer]]:

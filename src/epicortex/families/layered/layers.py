@@ -123,9 +123,7 @@ class Layer(ABC):
 
     def join(self, below: Shape, parts: Iterable[tuple[Sequence[int], Genes]]) -> Genes:
         """Its genes put together: each part says which nodes its rows become."""
-        arrays = {
-            name: np.zeros(shape, np.float32) for name, shape in self.array_shapes(below).items()
-        }
+        arrays = {name: np.zeros(shape, np.float32) for name, shape in self.array_shapes(below).items()}
         for rows, part in parts:
             for name, array in arrays.items():
                 array[np.asarray(rows)] = self._placed(name, part[name], array.shape)

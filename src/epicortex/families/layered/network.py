@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, fx, nn
 
 from epicortex.families.activations import Activations
-from epicortex.families.modules import activation
 from epicortex.families.family import Array
 from epicortex.families.genes import Genes
 from epicortex.families.layered.irregular import IrregularConv, linear
 from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.modules import activation
 
 _STOCK: Final[dict[int, Any]] = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 

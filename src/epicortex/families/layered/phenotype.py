@@ -1,7 +1,7 @@
 """A genome with its weights, as plain read-only arrays: what evolves, is inherited, stored and sent.
 
-Each layer has its `Genes`: for a convolution one dense weight [nodes, channels, *extent] with exact zeros around
-its smaller kernels, for a full layer [nodes, inputs], and a bias a node. `network` makes a module of them.
+Each layer has its `Genes`: for a convolution one dense weight [nodes, channels, *extent] with exact zeros
+around its smaller kernels, for a full layer [nodes, inputs], and a bias a node. `network` makes modules.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the numbers of one array go in another: kernels on their centres, nodes and channels by index.
 
-What has no counterpart is drawn new; what is not touched stays bit-identical. Which arrays a layer has is left
-to `layers`.
+What has no counterpart is drawn new; what is not touched stays bit-identical. Which arrays a layer has is
+left to `layers`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,49 @@
+"""What a run evolves networks for: a data set, or a problem that only an evaluator knows."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from epicortex.data import DataSet, Scaling
+from epicortex.families.family import Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """All that a run has to know of its data: what networks take and give, and under which name."""
+
+    name: str
+    digest: str
+    problem: Problem
+    classes: tuple[str, ...]
+    """The names of the outputs, in their order."""
+    scaling: Scaling
+    data: DataSet | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any, name: str = "") -> Subject:
+        """A data set, or a bare problem, as the subject of a run.
+
+        >>> Subject.of(Problem((4,), 2), "poles").classes
+        ('0', '1')
+        """
+        if isinstance(given, Problem):
+            return cls(
+                name=name,
+                digest=hashlib.sha256(repr((name, given)).encode()).hexdigest(),
+                problem=given,
+                classes=tuple(map(str, range(given.outputs))),
+                scaling=Scaling(1.0, (0.0,), (1.0,)),
+            )
+        return cls(
+            name=given.name,
+            digest=given.digest,
+            problem=Problem(tuple(given.input_shape), len(given.classes)),
+            classes=given.classes,
+            scaling=given.scaling,
+            data=given,
+            notes=tuple(given.notes),
+        )
