@@ -69,8 +69,8 @@ class Scaling:
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Scaled float32 inputs for raw `x` [N, channels or columns, ...].
 
-        >>> Scaling(255.0, (0.5,), (0.5,)).apply(np.array([[0, 255]], np.uint8)[None])
-        array([[[-1.,  1.]]], dtype=float32)
+        >>> Scaling(255.0, (0.5,), (0.5,)).apply(np.array([[[0, 255]]], np.uint8)).tolist()
+        [[[-1.0, 1.0]]]
         """
         shape = (1, -1) + (1,) * (x.ndim - 2)
         mean = np.asarray(self.mean, np.float32).reshape(shape)

@@ -235,7 +235,7 @@ def scoring_batch(genome: Genome) -> int:
     """How many samples are scored at a time. It alters the last bits, so it follows from the genome alone.
 
     >>> scoring_batch(Genome((1, 28, 28), (), 10))
-    1024
+    640
     """
     largest = max(math.prod(shape) for shape in genome.shapes)
     return max(64, min(1024, _SCORING_NUMBERS // largest // 64 * 64))
