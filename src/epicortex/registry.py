@@ -84,10 +84,9 @@ def _module(path: Path) -> ModuleType:
 
 
 def _operators(module: ModuleType, path: Path) -> Sequence[Operator]:
-    from epicortex.families.layered import Operator
-
     found = getattr(module, "operators", ())
-    if not isinstance(found, Sequence) or not all(isinstance(one, Operator) for one in found):
+    parts = ("name", "possible", "weight", "apply")
+    if not isinstance(found, Sequence) or not all(hasattr(one, part) for one in found for part in parts):
         raise ConfigError(
             f"plug-in {path}: operators must be a list of objects with name, possible, weight and apply"
         )

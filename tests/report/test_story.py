@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from epicortex.config import changed
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.report import anatomy, story, tree
 from epicortex.report.choices import genome_lines, kernel_words
@@ -64,9 +65,9 @@ def test_offspring_are_compared_with_all(material: Material) -> None:
     ],
 )
 def test_it_says_whether_the_run_is_over(material: Material, changes: dict[str, float], words: str) -> None:
-    config = material.run.config.with_changes(evolution=changes)
-    changed = replace(material, run=replace(material.run, config=config))
-    assert any(part in story.status(changed) for part in words.split("|"))
+    config = changed(material.run.config, evolution=changes)
+    other = replace(material, run=replace(material.run, config=config))
+    assert any(part in story.status(other) for part in words.split("|"))
 
 
 def test_the_tree_ties_every_network_to_its_parents(material: Material) -> None:

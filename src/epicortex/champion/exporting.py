@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
-from epicortex.run.record import load_champion
 from epicortex.storage.atomic import replace_file
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def describe(champion: Champion) -> dict[str, Any]:
 
 def _champion(source: Path | str | Champion | Classifier | Result) -> Champion:
     if isinstance(source, Path | str):
-        return load_champion(source)
+        return champions.read(Path(source))
     if isinstance(source, Champion):
         return source
     from epicortex.champion.module import Classifier

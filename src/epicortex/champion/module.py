@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from epicortex.champion import file as champions
 from epicortex.champion.file import Champion, Facts
 from epicortex.data import Scaling, read_image
 from epicortex.errors import DataError
 from epicortex.families.layered.genome import Genome
-from epicortex.run.record import load_champion
 
 _BATCH: Final = 512
 _WHITE: Final = 255.0
@@ -30,7 +30,7 @@ def load(path: Path | str) -> Classifier:
 
     `load("runs/digits-1").predict(images)` gives names of classes.
     """
-    return Classifier(load_champion(path))
+    return Classifier(champions.read(Path(path)))
 
 
 class Classifier(nn.Module):

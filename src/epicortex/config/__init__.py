@@ -10,6 +10,7 @@ from epicortex.config.models import (
     RayConfig,
     TrainingConfig,
 )
+from epicortex.config.resolving import changed
 
 __all__ = [
     "FORMAT_VERSION",
@@ -20,4 +21,5 @@ __all__ = [
     "MpiConfig",
     "RayConfig",
     "TrainingConfig",
+    "changed",
 ]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from epicortex.config import Config
+from epicortex.config.models import Config
 
 #: How a person writes that a setting has no value.
 NONE: Final = "none"

@@ -6,7 +6,7 @@ and overrides, and saying what is wrong with them, is left to `settings`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -225,16 +225,6 @@ class Config(_Section):
     """The engine `ray`."""
     mpi: MpiConfig = MpiConfig()
     """The engine `mpi`."""
-
-    def with_changes(self, **sections: dict[str, Any]) -> Config:
-        """A config with some fields changed, checked anew; what is wrong raises `ConfigError`.
-
-        >>> Config().with_changes(evolution={"generations": 5}).evolution.generations
-        5
-        """
-        from epicortex.config import resolving as settings
-
-        return settings.changed(self, sections)
 
 
 #: Fields that may differ between a run and its continuation, since they change no result of a generation.

@@ -18,7 +18,8 @@ from typing import Any, Final, TypeAlias, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from epicortex.config import FORMAT_VERSION, Config, fields
+from epicortex.config import fields
+from epicortex.config.models import FORMAT_VERSION, Config
 from epicortex.errors import ConfigError
 
 DEFAULT_PRESET: Final = "default"
@@ -100,8 +101,12 @@ def resolve(
     return layers.config(called or {})
 
 
-def changed(config: Config, sections: Mapping[str, Mapping[str, object]]) -> Config:
-    """The config with some fields changed, by section, checked anew."""
+def changed(config: Config, /, **sections: Mapping[str, object]) -> Config:
+    """The config with some fields changed, by section, checked anew; what is wrong raises `ConfigError`.
+
+    >>> changed(Config(), evolution={"generations": 5}).evolution.generations
+    5
+    """
     layers = _Layers(config.model_dump(mode="json"))
     layers.lay({section: dict(changes) for section, changes in sections.items()}, "")
     return layers.config({})

@@ -59,7 +59,7 @@ def named(
     if extensions.optimiser is not None:
         changes["training"]["optimiser"] = _name(extensions.optimiser)
     changes["data"]["source"] = _source(data)
-    return settings.changed(config, changes)
+    return settings.changed(config, **changes)
 
 
 def changed(config: Config, changes: Mapping[str, object]) -> Config:
@@ -68,7 +68,7 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
     for name, value in changes.items():
         section, _, rest = name.partition(".")
         sections.setdefault(section, {})[rest] = value
-    after = settings.changed(config, sections)
+    after = settings.changed(config, **sections)
     for name in changes:
         section, _, rest = name.partition(".")
         was, becomes = (getattr(getattr(each, section), rest) for each in (config, after))
@@ -144,7 +144,7 @@ def consented(config: Config, changes: Mapping[str, object], note: Callable[[str
     if config.training.engine != "processes" or "training.workers" in changes or (asked or 0) <= sane:
         return config
     note(f"the run had {asked} workers, too many for this machine: one a core is used (--workers sets it)")
-    return settings.changed(config, {"training": {"workers": None}})
+    return settings.changed(config, training={"workers": None})
 
 
 def worker_setup(config: Config, data: DataSet, extensions: Extensions) -> WorkerSetup:
