@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup
 from epicortex.engines.returns import Returns
@@ -122,7 +122,8 @@ def _spend(seconds: float) -> None:
 
 def config_for(networks: int, generations: int, *, seed: int = 1) -> Config:
     """A full ecosystem from the start, its species in proportion."""
-    return Config().with_changes(
+    return changed(
+        Config(),
         evolution={
             "seed": seed,
             "generations": generations,
@@ -131,5 +132,5 @@ def config_for(networks: int, generations: int, *, seed: int = 1) -> Config:
             "initial_species": max(1, networks // 100),
             "max_species": max(2, networks // 25),
             "keep_checkpoints": 1,
-        }
+        },
     )

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from benchmarks.measure import row
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.evolution import Evolution
@@ -42,14 +42,15 @@ def outcomes(jobs: tuple[Job, ...]) -> list[Outcome]:
 
 
 def evolution(networks: int, species: int, *, speciation: bool) -> Evolution:
-    config = Config().with_changes(
+    config = changed(
+        Config(),
         evolution={
             "speciation": speciation,
             "initial_networks": networks,
             "max_networks": networks,
             "initial_species": species // 4,
             "max_species": species,
-        }
+        },
     )
     return Evolution(config, LayeredFamily((1, 8, 8), 10, rules=Rules.from_config(config.evolution)))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks.engines import WORKERS, mpiexec
 from benchmarks.measure import row
 from benchmarks.workers import random_data
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup, create, enlisted
@@ -87,7 +87,8 @@ def nodes() -> Iterator[None]:
 
 def measure(name: str, networks: int, generations: int) -> None:
     """A run; the bytes before its first generation is over, and of each of the others."""
-    config = Config().with_changes(
+    config = changed(
+        Config(),
         evolution={
             "generations": generations,
             "initial_networks": networks,

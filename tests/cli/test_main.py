@@ -66,6 +66,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
         ("evolve digits --evolution.speciation perhaps", ["true or false"]),
         ("evolve digits --training.portion 0", ["training.portion is 0.0", "above 0 and at most 1"]),
         ("evolve digits --training.optimiser-arguments 0.1", ["pairs of name and value"]),
+        ('evolve digits --training.optimiser-arguments {"lr":', ["pairs of name and value", "JSON object"]),
         ("evolve digits --training.fitness-on tset", ["did you mean test?"]),
         ("evolve digits --data.image-size 0x4", ["data.image_size is [0, 4]", "from 1 to 4096"]),
         ("evolve digts", ["digts", "did you mean digits?"]),

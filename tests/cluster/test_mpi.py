@@ -135,11 +135,10 @@ def test_a_script_evolves_in_rank_0_with_functions_of_its_own(tmp_path: Path) ->
             print("scoring")
             return float((logits.argmax(1) == labels).float().mean())
 
-        config = epicortex.configure("paper").with_changes(
-            evolution={"generations": 2, "initial_networks": 4, "max_networks": 4, "initial_species": 2,
-                       "max_species": 2},
-            training={"engine": "mpi"},
-        )
+        small = {"generations": 2, "initial_networks": 4, "max_networks": 4, "initial_species": 2,
+                 "max_species": 2}
+        changes = {f"evolution.{name}": value for name, value in small.items()}
+        config = epicortex.configure("paper", changes | {"training.engine": "mpi"})
         for _ in range(2):  # one run after another
             result = epicortex.evolve(small_data(), config, fitness=own)
             print(len(result.history), "generations", flush=True)

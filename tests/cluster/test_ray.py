@@ -15,7 +15,7 @@ import pytest
 from torch import Tensor
 
 import epicortex
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.engines import create
 from epicortex.errors import EngineError
 from tests.cluster.world import EVOLVE, at_work, run, start
@@ -64,11 +64,12 @@ def node_ids(folder: Path) -> set[str]:
 
 
 def with_ray(config: Config, **ray: Any) -> Config:
-    return config.with_changes(ray=ray)
+    return changed(config, ray=ray)
 
 
 def small_run(**training: Any) -> Config:
-    return epicortex.configure("paper").with_changes(
+    return changed(
+        epicortex.configure("paper"),
         evolution={
             "generations": 4,
             "initial_networks": 6,

@@ -237,14 +237,14 @@ def test_a_written_config_is_also_a_preset(tmp_path: Path) -> None:
     assert settings.resolve(write(tmp_path, notes + settings.dumps(config))) == config
 
 
-def test_with_changes_checks_anew() -> None:
-    config = settings.resolve().with_changes(evolution={"generations": 5, "max_species": np.int64(9)})
+def test_a_changed_config_is_checked_anew() -> None:
+    config = settings.changed(settings.resolve(), evolution={"generations": 5, "max_species": np.int64(9)})
     assert (config.evolution.generations, config.evolution.max_species) == (5, 9)
     assert config.training.min_steps == 50
     with pytest.raises(ConfigError, match=r"evolution\.generations is -1"):
-        config.with_changes(evolution={"generations": -1})
+        settings.changed(config, evolution={"generations": -1})
     with pytest.raises(ConfigError, match="did you mean evolution"):
-        config.with_changes(evolutions={"generations": 1})
+        settings.changed(config, evolutions={"generations": 1})
 
 
 @pytest.mark.parametrize(

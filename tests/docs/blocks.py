@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from epicortex.cli import main
-from epicortex.config import Config
+from epicortex.config import Config, changed
 
 _FENCE = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?"
@@ -123,7 +123,8 @@ def small(resolve: Callable[..., Config]) -> Callable[..., Config]:
 
     def resolve_small(*args: Any, **kwargs: Any) -> Config:
         config = resolve(*args, **kwargs)
-        return config.with_changes(
+        return changed(
+            config,
             evolution={
                 "generations": min(config.evolution.generations, 4),
                 "initial_networks": 6,

@@ -16,10 +16,12 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binomtest, chisquare, zscore
 
+from epicortex.ecosystem import draws
 from epicortex.ecosystem.selection import Reproduced, mating_probability, reproduce, share
 from epicortex.ecosystem.state import EcosystemState, Event, Individual, MovingAverage
 from epicortex.errors import VariationError
 from epicortex.families.family import Mutation
+from epicortex.randomness import generator
 from tests.ecosystem.world import (
     ALWAYS_MUTATE,
     NEVER_MUTATE,
@@ -599,3 +601,44 @@ def test_without_evolution_all_grow_older_and_nothing_else_happens() -> None:
     assert [one.age for one in result.state.networks] == [one.age + 1 for one in before.networks]
     assert [one.phenotype for one in result.state.networks] == [one.phenotype for one in before.networks]
     assert result.state.species == before.species
+
+
+# --- the draws of a visit ---
+
+
+def test_a_visit_draws_the_partner_then_mating_then_mutation_from_one_generator() -> None:
+    """The order of the draws is part of what a seed means: another order gives other runs."""
+    weights = {id: 0.1 * id for id in range(1, 9)}
+    members = [network(id, fitness=0.1 * id, relative_fitness=w) for id, w in weights.items()]
+    before = state(members, average=MovingAverage(0.45))
+    seen: Counter[str] = Counter()
+    for generation in range(200):
+        family = BeadFamily(mutation=nothing)
+        visited(before, family, generation=generation)
+        happened = [
+            (name, *(call[who].tag for who in ("one", "other", "phenotype") if who in call))
+            for name, call in family.calls
+            if name in ("cross", "resize", "mutate")
+        ]
+        assert happened == _foretold(weights, generation)
+        seen.update(name for name, *_ in happened)
+    assert min(seen[name] for name in ("cross", "resize", "mutate")) > 20
+
+
+def _foretold(weights: dict[int, float], generation: int) -> list[tuple[str, ...]]:
+    """What one species does that is mutated with probability 1/2, and whose fittest network is spared."""
+    seed = settings().seed
+    order = generator(seed, "visiting order", generation=generation, network=1)
+    urn, ids, born = draws.Urn(weights), list(weights), 0
+    happens: list[tuple[str, ...]] = []
+    for id in (ids[place] for place in draws.order(list(weights.values()), order)):
+        rng = generator(seed, "visit", generation=generation, network=id)
+        partner = urn.draw(rng)
+        mating, mutation = rng.random(), rng.random()
+        chance = mating_probability(weights[id], weights[partner], born=born)
+        if born < len(ids) // 2 and mating < chance:
+            happens.append(("resize", str(id)) if partner == id else ("cross", str(id), str(partner)))
+            born += 1
+        elif mutation < 0.5 and id != max(ids):
+            happens.append(("mutate", str(id)))
+    return happens

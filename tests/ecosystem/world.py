@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from epicortex.config import Config, EvolutionConfig
+from epicortex.config import Config, EvolutionConfig, changed
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual, MovingAverage, Species
 from epicortex.families.family import Mutation
@@ -115,7 +115,7 @@ def settings(**changes: Any) -> EvolutionConfig:
 
 
 def config(**changes: Any) -> Config:
-    return Config().with_changes(evolution=changes)
+    return changed(Config(), evolution=changes)
 
 
 def network(id: int, colours: str = "o", **changes: Any) -> Individual:

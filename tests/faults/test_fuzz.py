@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from epicortex.champion import file as champion
+from epicortex.config import changed
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet, load
 from epicortex.data.options import Unreadable
@@ -222,7 +223,7 @@ def _lines(place: Path, name: str, draw: random.Random) -> Path:
 @cache
 def kept_plan() -> Plan:
     record = read_run(OLD)
-    config = record.config.with_changes(evolution={"generations": len(record.history)})
+    config = changed(record.config, evolution={"generations": len(record.history)})
     return Plan(config, ("mnist",), (True, False), 1)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from epicortex.champion import file as champion
 from epicortex.cli import main
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.config import resolving as settings
 from epicortex.errors import ConfigError, EpiCortexError, StorageError
 from epicortex.paper.estimates import Pace, learned, measure, survey, trainings
@@ -266,7 +266,7 @@ def test_a_longer_experiment_is_refused_before_anything_runs_where_controls_have
 
 def test_a_run_that_cannot_go_on_does_not_stop_the_others(tmp_path: Path) -> None:
     plan = small(runs=2, controls=("founders",))
-    hopeless = replace(plan, config=plan.config.with_changes(training={"time_limit": 1e-9}))
+    hopeless = replace(plan, config=changed(plan.config, training={"time_limit": 1e-9}))
     observer = Observer()
     carried = carry_out(hopeless, tmp_path, observer, observer.stop)
     assert observer.begun == ["digits/speciation-on/seed-1", "digits/speciation-on/seed-2"]
@@ -279,7 +279,7 @@ def test_a_run_that_cannot_go_on_does_not_stop_the_others(tmp_path: Path) -> Non
 
 def test_a_run_is_finished_only_when_its_champion_was_tested(tmp_path: Path) -> None:
     plan = small(generations=1)
-    plan = replace(plan, config=plan.config.with_changes(training={"fitness_on": "validation"}))
+    plan = replace(plan, config=changed(plan.config, training={"fitness_on": "validation"}))
     carry(plan, tmp_path)
     folder = tmp_path / "digits" / "speciation-on" / "seed-1"
     record = read_run(folder)
@@ -332,7 +332,10 @@ def test_the_pace_is_that_of_the_mode_then_of_the_data_then_of_all() -> None:
 
 
 def test_what_is_one_machines_affair_is_not_part_of_a_command() -> None:
-    config = Config().with_changes(
-        training={"workers": 3, "engine": "serial"}, data={"directory": "/somewhere"}, evolution={"seed": 9}
+    config = changed(
+        Config(),
+        training={"workers": 3, "engine": "serial"},
+        data={"directory": "/somewhere"},
+        evolution={"seed": 9},
     )
-    assert portable(config) == Config().with_changes(evolution={"seed": 9})
+    assert portable(config) == changed(Config(), evolution={"seed": 9})

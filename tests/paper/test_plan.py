@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from epicortex.config import changed
 from epicortex.paper.plan import Experiment, PlannedRun, found
 from epicortex.paper.published import DATA, MEASURES, published
 from tests.paper.world import plan
@@ -57,8 +58,8 @@ def test_runs_differ_in_data_mode_and_seed_only() -> None:
     planned = plan()
     config = planned.configured(PlannedRun(Experiment("svhn", False), 7))
     assert (config.data.source, config.evolution.speciation, config.evolution.seed) == ("svhn", False, 7)
-    back = config.with_changes(
-        evolution={"speciation": True, "seed": 1}, data={"source": planned.config.data.source}
+    back = changed(
+        config, evolution={"speciation": True, "seed": 1}, data={"source": planned.config.data.source}
     )
     assert back == planned.config
 

@@ -15,6 +15,7 @@ from statistics import fmean, stdev
 import pytest
 
 from epicortex.cli import main
+from epicortex.config import changed
 from epicortex.config.resolving import resolve
 from epicortex.paper import tables, writing
 from epicortex.paper.controls import CONTROLS
@@ -171,12 +172,12 @@ def test_a_run_that_does_not_count_is_listed_with_the_reason(experiment: Path, t
         "digits/speciation-off/seed-3",
     ]
     assert not found_here.complete
-    longer = gather(replace(planned, config=config.with_changes(evolution={"generations": 9})), out)
+    longer = gather(replace(planned, config=changed(config, evolution={"generations": 9})), out)
     (begun,) = [one for one in longer.runs if str(one.run.folder) == "digits/speciation-on/seed-1"]
     assert "evolution.generations is 4, not 9" in begun.why_not
     assert begun.figures is not None
     assert begun.figures.last("highest_fitness") == last(out, "digits/speciation-on", 1)["highest_fitness"]
-    other = gather(Plan(config.with_changes(evolution={"max_networks": 9}), ("digits",), (True,), 1), out)
+    other = gather(Plan(changed(config, evolution={"max_networks": 9}), ("digits",), (True,), 1), out)
     reasons = {one.why_not for one in other.runs if one.run.experiment.control is None}
     assert "other settings: evolution.max_networks is 7, not 9" in reasons
     assert not other.of(Experiment("digits", False))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from epicortex.cli import show
+from epicortex.config import changed
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.paper.execution import is_finished
 from epicortex.report import anatomy, story, tree
@@ -66,9 +67,9 @@ def test_offspring_are_compared_with_all(material: Material) -> None:
     ],
 )
 def test_it_says_whether_the_run_is_over(material: Material, changes: dict[str, float], words: str) -> None:
-    config = material.run.config.with_changes(evolution=changes)
-    changed = replace(material, run=replace(material.run, config=config))
-    assert words in story.status(changed)
+    config = changed(material.run.config, evolution=changes)
+    other = replace(material, run=replace(material.run, config=config))
+    assert words in story.status(other)
 
 
 def test_a_run_that_ended_on_a_plateau_is_over_though_ties_made_new_champions(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_run_that_ended_on_a_plateau_is_over_though_ties_made_new_champions(tm
 def test_a_run_on_no_plateau_yet_goes_on(tmp_path: Path) -> None:
     run = pretended_run(tmp_path / "run", ceiling=0.3, evolution__generations=3, evolution__plateau=3)
     material = read(run)
-    longer = material.run.config.with_changes(evolution={"generations": 100})
+    longer = changed(material.run.config, evolution={"generations": 100})
     record = replace(material.run, config=longer)
     assert story.status(replace(material, run=record)) == "3 of 100 generations so far"
     assert "goes on" in show.status(replace(show.read(run), run=record))

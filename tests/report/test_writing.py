@@ -20,7 +20,7 @@ import pytest
 from epicortex import report
 from epicortex.cli.evolve import add_arguments
 from epicortex.cli.parsing import Parser, settings_given
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet
 from epicortex.errors import StorageError
@@ -229,7 +229,7 @@ def test_the_command_gives_the_same_config(preset: str, changes: dict[str, Any])
     add_arguments(parser)
     arguments = parser.parse(words[2:])
     again = settings.resolve(arguments.preset, settings_given(arguments)[0])
-    assert again.with_changes(data={"source": arguments.data}) == config
+    assert changed(again, data={"source": arguments.data}) == config
 
 
 # -- hostile folders ------------------------------------------------------------------------------------

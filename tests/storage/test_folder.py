@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.errors import StorageError
 from epicortex.storage.folder import RunFolder, RunInfo, read_config
 from epicortex.storage.lock import Lock
@@ -33,7 +33,8 @@ def reseal(path: Path, change: tuple[str, str]) -> None:
 
 
 def test_config_and_notes_come_back(tmp_path: Path) -> None:
-    config = Config().with_changes(
+    config = changed(
+        Config(),
         evolution={"seed": 7, "start_genome": '{"a":"\\u00e9\n\x7f"}'},
         training={"optimiser_arguments": {"lr": 0.1, "betas": (0.9, 0.99)}},
     )

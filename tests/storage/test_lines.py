@@ -71,11 +71,63 @@ def test_tensorboard_shows_every_figure_once_also_after_a_resume(tmp_path: Path)
     scalars = Scalars(tmp_path, [generation(1)])
     scalars.add(generation(2))
     scalars.close()
-    (path,) = tmp_path.iterdir()
-    seen = [
-        (event.step, value.tag)
+    seen = [(step, tag) for step, tag, _ in shown(tmp_path)]
+    tags = [tag for name, tag in TAGS.items() if name != "offspring_fitness"]
+    assert sorted(seen) == sorted((step, tag) for step in (1, 2) for tag in tags)
+
+
+def test_tensorboard_shows_each_figure_under_its_own_tag(tmp_path: Path) -> None:
+    tally = Tally(
+        generation=7,
+        networks=31,
+        species=5,
+        highest_fitness=0.875,
+        average_fitness=0.5,
+        offspring_fitness=0.25,
+        offspring=12,
+        mutations=9,
+        mutations_refused=3,
+        mutations_failed=1,
+        species_founded=2,
+        species_extinct=4,
+        culled=11,
+        failed=6,
+        champion=40,
+        champion_parameters=650,
+        mean_parameters=700.5,
+    )
+    scalars = Scalars(tmp_path, [])
+    scalars.add(history_line(tally, train_seconds=1.5, evolve_seconds=0.125, seconds=1.625))
+    scalars.close()
+    figures = {
+        "fitness/highest": 0.875,
+        "fitness/average": 0.5,
+        "fitness/offspring before training": 0.25,
+        "ecosystem/networks": 31,
+        "ecosystem/species": 5,
+        "ecosystem/offspring": 12,
+        "ecosystem/species_founded": 2,
+        "ecosystem/species_extinct": 4,
+        "ecosystem/culled": 11,
+        "ecosystem/failed": 6,
+        "mutations/mutations": 9,
+        "mutations/mutations_refused": 3,
+        "mutations/mutations_failed": 1,
+        "parameters/champion_parameters": 650,
+        "parameters/mean_parameters": 700.5,
+        "time/train_seconds": 1.5,
+        "time/evolve_seconds": 0.125,
+        "time/seconds": 1.625,
+    }
+    assert len(set(figures.values())) == len(figures), "equal figures could be exchanged unseen"
+    assert sorted(shown(tmp_path)) == sorted((7, tag, figure) for tag, figure in figures.items())
+
+
+def shown(folder: Path) -> list[tuple[int, str, float]]:
+    """What TensorBoard reads in the one event file: step, tag and figure."""
+    (path,) = folder.iterdir()
+    return [
+        (event.step, value.tag, value.tensor.float_val[0])
         for event in EventFileLoader(str(path)).Load()
         for value in event.summary.value
     ]
-    tags = [tag for name, tag in TAGS.items() if name != "offspring_fitness"]
-    assert sorted(seen) == sorted((step, tag) for step in (1, 2) for tag in tags)

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in changes.items():
         section, _, field = name.partition(".")
         sections.setdefault(section, {})[field] = value
-    config = settings.changed(before, sections)
+    config = settings.changed(before, **sections)
     if engines.enlisted(config.training.engine):
         return 0
     extensions = plugins.load(arguments.plugin)

@@ -15,6 +15,7 @@ from epicortex.config.models import (
     SpeciationConfig,
     TrainingConfig,
 )
+from epicortex.config.resolving import changed
 
 __all__ = [
     "FORMAT_VERSION",
@@ -30,4 +31,5 @@ __all__ = [
     "SelectionConfig",
     "SpeciationConfig",
     "TrainingConfig",
+    "changed",
 ]

@@ -158,6 +158,8 @@ def from_text(setting: Setting, text: str) -> object:
     0.97
     >>> from_text(settings()["training.optimiser_arguments"], "lr=0.1,nesterov=true")
     {'lr': 0.1, 'nesterov': True}
+    >>> from_text(settings()["training.optimiser_arguments"], '{"lr": 0.1, "betas": [0.9, 0.99]}')
+    {'lr': 0.1, 'betas': [0.9, 0.99]}
     """
     if setting.optional and text.lower() == NONE:
         return None
@@ -187,6 +189,12 @@ def _number(text: str, kind: type[int] | type[float]) -> object:
 
 
 def _pairs(text: str) -> object:
+    """`lr=0.1,nesterov=true`, or a JSON object."""
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
     pairs = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = part.partition("=")
@@ -246,7 +254,7 @@ def _words(kind: Any, limits: Iterable[Any]) -> str:
         of = {key: value for info in inner for key, value in _limits(_metadata(info)).items()}
         return f"{len(items)} whole numbers{_range_words(of)}, such as 28,28"
     if origin is dict:
-        return "pairs of name and value, such as lr=0.1,momentum=0.9"
+        return "pairs of name and value, such as lr=0.1,momentum=0.9, or a JSON object"
     return "true or false" if kind is bool else "text"
 
 

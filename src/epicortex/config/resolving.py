@@ -99,10 +99,10 @@ def resolve(
     return layers.config(called or {})
 
 
-def changed(config: Config, sections: Mapping[str, Mapping[str, object]]) -> Config:
-    """The config with some fields changed, by section, checked anew.
+def changed(config: Config, /, **sections: Mapping[str, object]) -> Config:
+    """The config with some fields changed, by section, checked anew; what is wrong raises `ConfigError`.
 
-    >>> changed(Config(), {"evolution": {"generations": 5}}).evolution.generations
+    >>> changed(Config(), evolution={"generations": 5}).evolution.generations
     5
     """
     layers = _Layers()

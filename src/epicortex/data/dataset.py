@@ -81,8 +81,8 @@ class Scaling:
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Scaled float32 inputs for raw `x` [samples, channels or columns, ...].
 
-        >>> Scaling(255.0, (0.5,), (0.5,)).apply(np.array([[0, 255]], np.uint8)[None])
-        array([[[-1.,  1.]]], dtype=float32)
+        >>> Scaling(255.0, (0.5,), (0.5,)).apply(np.array([[[0, 255]]], np.uint8)).tolist()
+        [[[-1.0, 1.0]]]
         """
         scale, shift = self.factors(x.ndim)
         scaled: np.ndarray = x.astype(np.float32) * scale + shift

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.ecosystem import budget
 from epicortex.run import lineage
 from epicortex.run.lineage import Ancestor
@@ -34,7 +34,7 @@ def configured(control: Control, original: RunRecord, config: Config) -> Config:
     trainings = budget.spent(original.history, original.config.evolution)
     # Of a generation at least one network is trained, so the budget ends the run and never this number.
     cost = {"trainings": trainings, "generations": trainings}
-    return config.with_changes(evolution=cost | control.changes(original, trainings))
+    return changed(config, evolution=cost | control.changes(original, trainings))
 
 
 def ancestors(original: RunRecord) -> tuple[Ancestor, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from epicortex.config import MAY_CHANGE_ON_RESUME, Config
+from epicortex.config import MAY_CHANGE_ON_RESUME, Config, changed
 from epicortex.config.fields import settings, shown, value_of
 from epicortex.ecosystem import budget
 from epicortex.ecosystem.stopping import Progress, limit_reached
@@ -180,7 +180,7 @@ def portable(config: Config) -> Config:
     for name in FREE:
         section, _, field = name.partition(".")
         plain.setdefault(section, {})[field] = settings()[name].default
-    return config.with_changes(**plain)
+    return changed(config, **plain)
 
 
 def _run(

@@ -191,7 +191,8 @@ def values(runs: Iterable[Figures], measure: str) -> list[float]:
 def repeating(config: Config, folder: Path) -> str:
     """A command that gives the same figures, on any machine: without what decides nothing but the time.
 
-    >>> config = Config().with_changes(evolution={"seed": 3}, data={"source": "mnist", "directory": "/d"})
+    >>> from epicortex.config import changed
+    >>> config = changed(Config(), evolution={"seed": 3}, data={"source": "mnist", "directory": "/d"})
     >>> repeating(config, Path("again"))
     'epicortex evolve mnist --preset paper --evolution.seed 3 --out again'
     """

@@ -114,7 +114,7 @@ def _config(value: Any, where: str) -> Config:
     if not isinstance(value, dict) or not all(isinstance(section, dict) for section in value.values()):
         raise StorageError(f"{where}: settings must be an object of sections")
     try:
-        return changed(Config(), value)
+        return changed(Config(), **value)
     except ConfigError as error:
         raise StorageError(f"{where}: {error}") from None
 

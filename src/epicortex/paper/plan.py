@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.published import DATA
 
@@ -129,7 +129,8 @@ class Plan:
 
     def configured(self, run: PlannedRun) -> Config:
         """The settings of a run that is not a control."""
-        return self.config.with_changes(
+        return changed(
+            self.config,
             evolution={"seed": run.seed, "speciation": run.experiment.speciation},
             data={"source": run.experiment.data},
         )

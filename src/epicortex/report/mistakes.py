@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epicortex.config import changed
 from epicortex.errors import DataError, EpiCortexError
 from epicortex.report import pictures
 from epicortex.report.pictures import Picture
@@ -137,7 +138,7 @@ def _find_data(run: RunRecord, data_dir: Path | None) -> DataSet:
     if config.data.source is None:
         raise DataError("it was handed over by a program, and is not kept in the run's folder.")
     if data_dir is not None:
-        config = config.with_changes(data={"directory": str(data_dir)})
+        config = changed(config, data={"directory": str(data_dir)})
     data = preparation.load_data(config.data.source, config)
     if data.digest != run.info.data_digest:
         raise DataError(f"what is found as {config.data.source} now is not the data of this run.")

@@ -74,7 +74,7 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
         setting = registry.SHELVES[kind].setting
         if len(own) == 1 and fields.value_of(config, setting) not in own:
             changes[setting] = next(iter(own))
-    return settings.changed(config, fields.by_section(changes))
+    return settings.changed(config, **fields.by_section(changes))
 
 
 def _described(ancestor: Any) -> Any:
@@ -86,7 +86,7 @@ def _described(ancestor: Any) -> Any:
 
 def changed(config: Config, changes: Mapping[str, object]) -> Config:
     """The config with the changes that `resume` allows; any other is refused with the reason."""
-    after = settings.changed(config, fields.by_section(changes))
+    after = settings.changed(config, **fields.by_section(changes))
     for name in changes:
         was, becomes = (fields.value_of(each, name) for each in (config, after))
         if was != becomes and name not in MAY_CHANGE_ON_RESUME:
@@ -158,7 +158,7 @@ def consented(config: Config, changes: Mapping[str, object], note: Callable[[str
     if config.training.engine != "processes" or "training.workers" in changes or (asked or 0) <= sane:
         return config
     note(f"the run had {asked} workers, too many for this machine: one a core is used (--workers sets it)")
-    return settings.changed(config, {"training": {"workers": None}})
+    return settings.changed(config, training={"workers": None})
 
 
 def describe_champion(
