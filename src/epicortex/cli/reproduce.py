@@ -222,8 +222,8 @@ class _Observer:
         self._stack.close()
         self._pace = estimates.learned(self._out)
         if not result.interrupted and result.best is not None:
-            facts, genome = result.best.facts, result.best.genome
-            size = plural(genome.parameters, "parameter")
+            facts, outline = result.best.facts, result.best.outline
+            size = plural(outline.parameters, "parameter")
             print(f"{run.folder}: champion {percent(facts.fitness)}, {size}", flush=True)
 
     def failed(self, run: PlannedRun, error: EpiCortexError) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser
-from epicortex.text import NOTHING, clean, count, duration, percent, plural
+from epicortex.text import NOTHING, clean, count, duration, percent, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from epicortex.champion.file import Champion
     from epicortex.ecosystem.state import Event
-    from epicortex.families.layered.genome import Genome, Layer, Shape
+    from epicortex.families.family import Outline
     from epicortex.run.lineage import Ancestor
     from epicortex.run.record import RunRecord
     from epicortex.storage import NetworkLine
@@ -110,11 +110,13 @@ def as_json(story: Story) -> dict[str, Any]:
         if champion is None
         else {
             **asdict(champion.facts),
-            "genome": champion.genome.to_dict(),
-            "description": str(champion.genome),
-            "parameters": champion.genome.parameters,
-            "layer_parameters": champion.genome.layer_parameters,
-            "output_shapes": champion.genome.output_shapes,
+            "family": champion.family.name,
+            "genome": champion.description,
+            "description": champion.outline.text,
+            "parameters": champion.outline.parameters,
+            "multiplications": champion.outline.cost,
+            "layer_parameters": [part.parameters for part in champion.outline.parts],
+            "output_shapes": [part.output for part in champion.outline.parts],
         },
         "history": [asdict(generation) for generation in story.run.history],
         "lineage": [asdict(ancestor) for ancestor in story.lineage],
@@ -129,7 +131,7 @@ def status(story: Story) -> str:
     from epicortex.ecosystem.stopping import Progress
 
     settings, history = story.run.config.evolution, story.run.history
-    if reason := stopping.reason(Progress.of_history(history, settings), settings):
+    if reason := stopping.reason(Progress.of_history(history, story.run.config), settings):
         return reason
     done = f"{len(history)} of {settings.generations} generations are done"
     return f"{done}; epicortex resume {story.run.path} goes on"
@@ -152,7 +154,7 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         return
     yield from _champion(story.champion)
     yield ""
-    yield _layers(story.champion.genome)
+    yield _layers(story.champion.outline)
     yield ""
     points = [Point.of(generation) for generation in story.run.history]
     yield Text("Fitness in percent, over " + plural(len(points), "generation"), style="bold")
@@ -170,10 +172,10 @@ def _champion(champion: Champion) -> Iterator[str]:
     tested = f", {percent(facts.test_accuracy)} on the test set" if facts.test_accuracy is not None else ""
     yield f"champion  network {facts.network} as it was in generation {facts.generation}"
     yield f"fitness   {percent(facts.fitness)} on the {clean(facts.fitness_on)} set{tested}"
-    yield f"size      {plural(champion.genome.parameters, 'parameter')}, {champion.genome.species_key}"
+    yield f"size      {plural(champion.outline.parameters, 'parameter')}, {champion.outline.key}"
 
 
-def _layers(genome: Genome) -> Table:
+def _layers(outline: Outline) -> Table:
     table = _table()
     for name in ("layer", "nodes"):
         table.add_column(name, no_wrap=True)
@@ -181,26 +183,22 @@ def _layers(genome: Genome) -> Table:
     for name in ("stride", "output"):
         table.add_column(name, no_wrap=True)
     table.add_column("parameters", justify="right", no_wrap=True)
-    table.add_row("input", "", "", "", _times(genome.input_shape), "")
-    rows = zip(genome.layers, genome.output_shapes, genome.layer_parameters, strict=True)
-    for number, (layer, shape, parameters) in enumerate(rows, 1):
-        stride = _times(layer.stride) if layer.type == "conv" else ""
-        name = f"{number} {layer.type}"
-        table.add_row(name, count(layer.nodes), kernels(layer), stride, _times(shape), count(parameters))
+    table.add_row("input", "", "", "", times(outline.input_shape), "")
+    for number, part in enumerate(outline.parts, 1):
+        name, stride = clean(f"{number} {part.kind}"), times(part.stride)
+        row = (name, count(part.nodes), kernels(part.kernels), stride, times(part.output))
+        table.add_row(*row, count(part.parameters))
     return table
 
 
-def kernels(layer: Layer) -> str:
+def kernels(shapes: Sequence[Sequence[int]]) -> str:
     """The kernels of a layer, grouped by shape, the most frequent first.
 
-    >>> from epicortex.families.layered.genome import ConvLayer
-    >>> kernels(ConvLayer(((3, 3), (1, 5), (3, 3)), (1, 1)))
+    >>> kernels(((3, 3), (1, 5), (3, 3)))
     '2 × 3×3, 1 × 1×5'
     """
-    if layer.type != "conv":
-        return ""
-    groups = sorted(Counter(layer.kernels).items(), key=lambda group: (-group[1], group[0]))
-    return ", ".join(f"{number} × {_times(shape)}" for shape, number in groups)
+    groups = sorted(Counter(map(tuple, shapes)).items(), key=lambda group: (-group[1], group[0]))
+    return ", ".join(f"{number} × {times(shape)}" for shape, number in groups)
 
 
 def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
@@ -247,7 +245,3 @@ def _table() -> Table:
     from rich.table import Table
 
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
-
-
-def _times(shape: Shape) -> str:
-    return "×".join(map(str, shape))

@@ -72,7 +72,7 @@ def watcher(display: Display, config: Config) -> Watcher:
     def expect(networks: int) -> None:
         """A budget of trainings says how many generations there will be, if there are no more networks."""
         if config.evolution.trainings is not None:
-            left = config.evolution.trainings - budget.spent(counted, config.evolution)
+            left = config.evolution.trainings - budget.spent(counted, config)
             display.watch.generations = len(counted) + -(-left // max(1, networks))
 
     class Shown(Watcher):
@@ -154,11 +154,11 @@ def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     from epicortex.ecosystem.history import total_seconds
 
     assert result.best is not None
-    facts, genome = result.best.facts, result.best.genome
+    facts, outline = result.best.facts, result.best.outline
     tested = f", {percent(result.test)} on the test set" if result.test is not None else ""
     seconds = total_seconds(result.history)
     print(f"champion  {percent(facts.fitness)} on the {facts.fitness_on} set{tested}")
-    print(f"          {plural(genome.parameters, 'parameter')}, {genome.species_key}")
+    print(f"          {plural(outline.parameters, 'parameter')}, {outline.key}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
     print(f"results   {folder}")

@@ -111,6 +111,17 @@ def changed(config: Config, /, **sections: Mapping[str, object]) -> Config:
     return layers.config({})
 
 
+def from_values(values: Mapping[str, Any]) -> Config:
+    """The config that `Config.model_dump` gave, in this version or before; what is left out is the paper's.
+
+    >>> from_values(Config().model_dump(mode="json")) == Config()
+    True
+    """
+    layers = _Layers()
+    layers.lay(_translated(_sections(values)), "")
+    return layers.config({})
+
+
 def loads(text: str, *, origin: str) -> Config:
     """The config that `dumps` wrote, in this version or before; every field left out is the paper's."""
     layers = _Layers()

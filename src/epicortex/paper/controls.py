@@ -6,11 +6,13 @@ many network-trainings as that run did (see `budget`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from epicortex.config import Config, changed
+from epicortex.config.fields import by_section
 from epicortex.ecosystem import budget
 from epicortex.run import lineage
 from epicortex.run.lineage import Ancestor
@@ -26,15 +28,15 @@ class Control:
     title: str
     about: str
     changes: Callable[[RunRecord, int], dict[str, Any]]
-    """The settings of `evolution` that differ, from the original run and its trainings."""
+    """The settings that differ, by dotted name, from the original run and its trainings."""
 
 
 def configured(control: Control, original: RunRecord, config: Config) -> Config:
     """The config of a control: its original's, with what the control takes away, at the same cost."""
-    trainings = budget.spent(original.history, original.config.evolution)
+    trainings = budget.spent(original.history, original.config)
     # Of a generation at least one network is trained, so the budget ends the run and never this number.
-    cost = {"trainings": trainings, "generations": trainings}
-    return changed(config, evolution=cost | control.changes(original, trainings))
+    cost = {"evolution.trainings": trainings, "evolution.generations": trainings}
+    return changed(config, **by_section(cost | control.changes(original, trainings)))
 
 
 def ancestors(original: RunRecord) -> tuple[Ancestor, ...]:
@@ -54,32 +56,32 @@ def lineage_trainings(family: Iterable[Ancestor], *, newborns_trained: bool = Tr
 
 def of_lineage(original: RunRecord) -> int:
     """The trainings of the lineage of a run's champion."""
-    trained = original.config.evolution.newborns == "trained"
+    trained = original.config.budget.newborns == "trained"
     return max(1, lineage_trainings(ancestors(original), newborns_trained=trained))
 
 
 def _founders(_original: RunRecord, _trainings: int) -> dict[str, Any]:
-    return {"evolve": False}
+    return {"evolution.evolve": False}
 
 
 def _champion(original: RunRecord, trainings: int) -> dict[str, Any]:
     networks = max(1, trainings // of_lineage(original))
     return {
-        "evolve": False,
-        "founders": "alike",
-        "start_genome": original.champion().genome.to_json(),
-        "initial_networks": networks,
-        "initial_species": 1,
-        "max_networks": max(2, networks),
+        "evolution.evolve": False,
+        "speciation.founders": "alike",
+        "evolution.start_genome": json.dumps(original.champion().description, separators=(",", ":")),
+        "evolution.initial_networks": networks,
+        "evolution.initial_species": 1,
+        "evolution.max_networks": max(2, networks),
     }
 
 
 def _mutation(_original: RunRecord, _trainings: int) -> dict[str, Any]:
-    return {"parents": "alone"}
+    return {"selection.parents": "alone"}
 
 
 def _random(_original: RunRecord, _trainings: int) -> dict[str, Any]:
-    return {"parents": "even", "parent_shares": "even"}
+    return {"selection.parents": "even", "selection.parent_shares": "even"}
 
 
 CONTROLS: Final[dict[str, Control]] = {

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from epicortex import engines
-from epicortex.config import Config, EvolutionConfig
+from epicortex.config import Config
 from epicortex.ecosystem import budget
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.errors import StorageError
 from epicortex.paper.execution import State, check_control, expected, state_of
 from epicortex.paper.plan import Experiment, Plan, PlannedRun, found
-from epicortex.run import assembly as preparation
+from epicortex.run import assembly
 from epicortex.run.assembly import Extensions
 from epicortex.run.record import read_run
 
@@ -68,21 +68,23 @@ class Pace:
         return sum(self.seconds[name] for name in names) / trainings if trainings else None
 
 
-def trainings(settings: EvolutionConfig) -> int:
+def trainings(config: Config) -> int:
     """About how many trainings a run takes: its budget, or as many as fit while it grows to its limit.
 
     With k offspring born, the next has a chance of about 1/(2(k + 1)): n visits give about √n of them.
 
-    >>> trainings(EvolutionConfig(generations=2)), trainings(EvolutionConfig(trainings=500))
+    >>> two = Config(evolution={"generations": 2})
+    >>> trainings(two), trainings(Config(evolution={"trainings": 500}))
     (136, 500)
-    >>> trainings(EvolutionConfig(generations=2, newborns="scored"))
+    >>> trainings(two.model_copy(update={"budget": BudgetConfig(newborns="scored")}))
     128
     """
+    settings, scored = config.evolution, config.budget.newborns == "scored"
     if settings.trainings is not None:
         return settings.trainings
     total, networks, newborns = 0, settings.initial_networks, 0
     for _ in range(settings.generations):
-        total += networks - (newborns if settings.newborns == "scored" else 0)
+        total += networks - (newborns if scored else 0)
         newborns = math.isqrt(networks) if settings.evolve else 0
         networks = min(settings.max_networks, networks + newborns)
     return total
@@ -129,9 +131,9 @@ def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
         return Due(run, "damaged", 0)
     if state == "finished":
         return Due(run, state, 0)
-    left = trainings(config.evolution)
+    left = trainings(config)
     if state == "begun":
-        left -= budget.spent(_history(out / run.folder), config.evolution)
+        left -= budget.spent(_history(out / run.folder), config)
     return Due(run, state, max(1, left))
 
 
@@ -139,9 +141,9 @@ def _waiting(plan: Plan, run: PlannedRun, out: Path) -> Due:
     """A control whose original is not finished: it takes what that takes, or what it was begun with."""
     folder = out / run.folder
     if not (folder / "config.toml").exists():
-        return Due(run, "new", trainings(plan.configured(run).evolution))
+        return Due(run, "new", trainings(plan.configured(run)))
     record = read_run(folder)
-    left = trainings(record.config.evolution) - budget.spent(record.history, record.config.evolution)
+    left = trainings(record.config) - budget.spent(record.history, record.config)
     return Due(run, "begun" if left > 0 else "finished", max(0, left))
 
 
@@ -154,7 +156,7 @@ def learned(out: Path) -> Pace:
         except StorageError:
             continue
         seconds = total_seconds(record.history)
-        pace.add(kind(run.experiment), seconds, budget.spent(record.history, record.config.evolution))
+        pace.add(kind(run.experiment), seconds, budget.spent(record.history, record.config))
     return pace
 
 
@@ -168,12 +170,14 @@ def _history(folder: Path) -> History:
 
 def measure(config: Config) -> tuple[float, int]:
     """Train some founders once, on all workers: the seconds that took, and how many there were."""
-    data = preparation.load_data(config.data.source, config)
-    evolution = preparation.make_evolution(config, data, Extensions(), None)
+    subject = assembly.subject(config.data.source, config)
+    family = assembly.make_family(config, subject, Extensions())
+    evolution = assembly.make_evolution(config, family, Extensions(), None)
+    recipe = assembly.make_recipe(config, family, subject, Extensions())
     with engines.create(config.training.engine, None, config) as engine:
-        engine.prepare(preparation.worker_setup(config, data, Extensions()))
+        engine.prepare(engines.WorkerSetup(recipe=recipe, family=family, data=subject.data))
         jobs = evolution.ask(evolution.start())
-        # Founders stand in the order of their species: every so-manieth is a fair sample.
+        # Founders stand in the order of their species: every nth is a fair sample.
         step = max(1, len(jobs) // (_SAMPLE * engine.workers))
         outcomes = [future.result() for future in [engine.submit(job) for job in jobs[::step]]]
         busy = sum(outcome.train_seconds + outcome.score_seconds for outcome in outcomes)

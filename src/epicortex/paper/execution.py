@@ -9,10 +9,10 @@ import threading
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, changed
-from epicortex.config.fields import settings, shown, value_of
+from epicortex.config.fields import by_section, settings, shown, value_of
 from epicortex.ecosystem import budget
 from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.errors import ConfigError, DataError, EpiCortexError, RunError, StorageError, UnwritableError
@@ -126,7 +126,7 @@ def check_control(plan: Plan, run: PlannedRun, out: Path) -> None:
         # Resuming it goes back to a sound state, and then forward to the same trainings.
         return
     generations = plan.configured(run.original).evolution.generations
-    spent = budget.spent(record.history, record.config.evolution)
+    spent = budget.spent(record.history, record.config)
     if len(record.history) < generations and budgeted is not None and budgeted <= spent:
         raise ConfigError(
             f"{folder} has the {budgeted} trainings of {original} when that was shorter; a longer run needs "
@@ -157,8 +157,8 @@ def state_of(folder: Path, config: Config) -> State:
 
 def is_finished(record: RunRecord, config: Config | None = None) -> bool:
     """Whether a run has come to its end, by these settings or by its own, and its champion was tested."""
-    evolution = (config or record.config).evolution
-    if limit_reached(Progress.of_history(record.history, evolution), evolution) is None:
+    config = config or record.config
+    if limit_reached(Progress.of_history(record.history, config), config.evolution) is None:
         return False
     tested = record.config.training.fitness_on == "test"
     return tested or record.champion().facts.test_accuracy is not None
@@ -176,11 +176,7 @@ def between_experiments(one: Config, other: Config) -> list[str]:
 
 def portable(config: Config) -> Config:
     """The config without what is one machine's affair."""
-    plain: dict[str, dict[str, Any]] = {}
-    for name in FREE:
-        section, _, field = name.partition(".")
-        plain.setdefault(section, {})[field] = settings()[name].default
-    return changed(config, **plain)
+    return changed(config, **by_section({name: settings()[name].default for name in FREE}))
 
 
 def _run(

@@ -172,11 +172,11 @@ def figures(record: RunRecord) -> Figures:
             ComparedGeneration(**asdict(line), average_untrained=averages.get(line.generation))
             for line in record.history
         ),
-        spent=tuple(budget.totals(record.history, record.config.evolution)),
-        whole=budget.whole(record.history, record.config.evolution),
+        spent=tuple(budget.totals(record.history, record.config)),
+        whole=budget.whole(record.history, record.config),
         seconds=total_seconds(record.history),
         champion=facts.fitness,
-        champion_parameters=record.champion().genome.parameters,
+        champion_parameters=record.champion().outline.parameters,
         test=facts.fitness if measured_there else facts.test_accuracy,
         tried=tally.total(),
         refused=tally["refused"],
@@ -251,7 +251,7 @@ def _why_not(record: RunRecord, config: Config | None, run: PlannedRun) -> str:
         return other
     if not is_finished(record, config):
         limits = config.evolution
-        spent = budget.spent(record.history, limits)
+        spent = budget.spent(record.history, config)
         if limits.trainings is not None:
             return f"not finished: {spent:,} of {limits.trainings:,} trainings"
         return f"not finished: {len(record.history)} of {limits.generations} generations"

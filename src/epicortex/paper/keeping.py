@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from epicortex.config import Config
-from epicortex.config.resolving import changed
+from epicortex.config.resolving import from_values
 from epicortex.errors import ConfigError, StorageError
 from epicortex.paper.execution import between_experiments, portable
 from epicortex.paper.gathering import ComparedGeneration, Figures, Gathered, Kept, Results
@@ -111,10 +111,10 @@ def _is_ours(command: str) -> bool:
 
 
 def _config(value: Any, where: str) -> Config:
-    if not isinstance(value, dict) or not all(isinstance(section, dict) for section in value.values()):
+    if not isinstance(value, dict):
         raise StorageError(f"{where}: settings must be an object of sections")
     try:
-        return changed(Config(), **value)
+        return from_values(value)
     except ConfigError as error:
         raise StorageError(f"{where}: {error}") from None
 
