@@ -221,8 +221,8 @@ class _Observer:
 
         self._stack.close()
         self._pace = estimates.learned(self._out)
-        if not result.interrupted and result.best is not None:
-            facts, genome = result.best.facts, result.best.genome
+        if not result.interrupted and result.champion is not None:
+            facts, genome = result.champion.facts, result.champion.genome
             size = plural(genome.parameters, "parameter")
             print(f"{run.folder}: champion {percent(facts.fitness)}, {size}", flush=True)
 

@@ -14,8 +14,8 @@ from statistics import fmean
 from typing import Any, Final
 
 from epicortex.config import Config
+from epicortex.config import resolving as presets
 from epicortex.config.fields import value_of
-from epicortex.config.resolving import resolve
 from epicortex.paper.claims import Claim
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.execution import between_experiments, portable
@@ -95,7 +95,7 @@ def is_paper_measure(config: Config) -> bool:
 
 def other_settings(config: Config) -> list[str]:
     """The settings, sizes apart, in which the runs are not those of the preset `paper`."""
-    return [name for name in between_experiments(config, resolve("paper")) if name not in _SIZES]
+    return [name for name in between_experiments(config, presets.resolve("paper")) if name not in _SIZES]
 
 
 def size_words(config: Config) -> str:
