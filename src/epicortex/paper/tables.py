@@ -16,10 +16,11 @@ from typing import Any, Final
 from epicortex.config import Config
 from epicortex.config import resolving as presets
 from epicortex.config.fields import value_of
+from epicortex.pages.commands import options
+from epicortex.pages.units import Measure, share
 from epicortex.paper.claims import Claim
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.execution import between_experiments, portable
-from epicortex.paper.gathering import Figures, Gathered, Results, values
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import (
     GENERATIONS,
@@ -30,6 +31,7 @@ from epicortex.paper.published import (
     published,
 )
 from epicortex.paper.published import Measure as PaperMeasure
+from epicortex.paper.results import Figures, Gathered, Results, values
 from epicortex.paper.statistics import (
     Difference,
     Summary,
@@ -40,9 +42,7 @@ from epicortex.paper.statistics import (
     least_p,
     summary,
 )
-from epicortex.report.reproduction import options
 from epicortex.report.tables import Table
-from epicortex.report.words import Measure, share
 from epicortex.text import NOTHING, count, duration, plural, span
 
 #: What stands in a column with the heading fitness.
