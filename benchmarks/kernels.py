@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from epicortex.families.layered.genome import Genome, Shape
-from epicortex.report.gathering import kernel_counts
+from epicortex.report.summary import kernel_counts
 from epicortex.run.record import read_run
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import row
-from epicortex.paper.svg import picture
+from epicortex.pages.svg import picture
 from epicortex.report.figures import Figure, axis
 
 ROWS = Path("memory.jsonl")

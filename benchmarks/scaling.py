@@ -28,7 +28,7 @@ from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.history import Generation
 from epicortex.evolution import Evolution
 from epicortex.families.layered import LayeredFamily, Rules
-from epicortex.paper.svg import picture
+from epicortex.pages.svg import picture
 from epicortex.report.figures import Figure, axis
 from epicortex.run.lifecycle import evolve
 from epicortex.storage import checkpoint, lines

@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from epicortex.paper import keeping, svg
+from epicortex.pages import svg
+from epicortex.paper import results_file
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import MEASURES, published
 
@@ -22,7 +23,7 @@ BEHIND = 103
 
 def curves(reading: str, dash: str, *, speciation: bool) -> list[dict[str, Any]]:
     """Highest, average and offspring fitness of a run."""
-    kept = keeping.read(RESULTS / READINGS[reading] / keeping.NAME)
+    kept = results_file.read(RESULTS / READINGS[reading] / results_file.NAME)
     experiment = Experiment("mnist", speciation)
     lines = next(one.figures.history for one in kept if one.run.experiment == experiment)
     return [

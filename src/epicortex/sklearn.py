@@ -125,8 +125,8 @@ class EvolvedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         except (ConfigError, DataError) as error:
             raise ValueError(str(error)) from error
         self.classes_ = classes
-        assert result.best is not None  # it ran to its end
-        self.champion_ = result.best
+        assert result.champion is not None  # it ran to its end
+        self.champion_ = result.champion
         self.history_ = result.history
         return self
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from epicortex.paper.comparing import QUANTITIES, Compared
-from epicortex.report.words import Measure
+from epicortex.pages.units import Measure
+from epicortex.paper.comparison import QUANTITIES, Compared
 from epicortex.run.record import load_champion
 from tests.cli.conftest import Here
 from tests.paper.conftest import experiment

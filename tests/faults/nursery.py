@@ -51,7 +51,7 @@ def _import_everything() -> None:
         "epicortex.cli.evolve",
         "epicortex.cli.resume",
         "epicortex.cli.show",
-        "epicortex.cli.watching",
+        "epicortex.cli.progress",
         "epicortex.engines.processes",
         "epicortex.engines.serial",
         "epicortex.run.lineage",

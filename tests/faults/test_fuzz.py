@@ -34,9 +34,9 @@ from epicortex.data.readers.folder import from_folder
 from epicortex.data.scanning import scan
 from epicortex.errors import EpiCortexError
 from epicortex.families.layered.genome import Genome
-from epicortex.paper import keeping, writing
-from epicortex.paper.gathering import Gathered, Results, figures
+from epicortex.paper import output, results_file
 from epicortex.paper.plan import Plan
+from epicortex.paper.results import Gathered, Results, figures
 from epicortex.run.record import read_run
 from epicortex.storage import checkpoint, codec, lines, strict, tensors
 from epicortex.storage.folder import read_config
@@ -234,8 +234,8 @@ def kept_runs() -> list[bytes]:
     plan = kept_plan()
     runs = [Gathered(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
     with TemporaryDirectory() as name:
-        keeping.write(Path(name), Results(plan, tuple(runs), ()), [])
-        return (Path(name) / keeping.NAME).read_bytes().splitlines(keepends=True)
+        results_file.write(Path(name), Results(plan, tuple(runs), ()), [])
+        return (Path(name) / results_file.NAME).read_bytes().splitlines(keepends=True)
 
 
 def runs_file(place: Path, draw: random.Random) -> object:
@@ -246,7 +246,7 @@ def runs_file(place: Path, draw: random.Random) -> object:
     place.write_bytes(b"".join(every))
     # What was kept there before would go first.
     shutil.rmtree(place.parent / "results", ignore_errors=True)
-    return writing.write(kept_plan(), place.parent / "results", keeping.read(place))
+    return output.write(kept_plan(), place.parent / "results", results_file.read(place))
 
 
 def config_file(place: Path, draw: random.Random) -> object:

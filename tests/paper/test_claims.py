@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from epicortex.paper.claims import Claim, check, ends_of
-from epicortex.paper.gathering import Figures
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import DATA
+from epicortex.paper.results import Figures
 from tests.paper.world import figures, history, level, results, slope
 
 OFFSPRING_RISES, OFFSPRING, AVERAGE, UNTRAINED, HIGHEST, STAGNATE, RISE, SIZE, REFUSED = range(9)

@@ -17,12 +17,12 @@ import pytest
 from epicortex.cli import main
 from epicortex.config import changed
 from epicortex.config.resolving import resolve
-from epicortex.paper import tables, writing
+from epicortex.paper import output, tables
 from epicortex.paper.controls import CONTROLS
-from epicortex.paper.gathering import figures as gathered
-from epicortex.paper.gathering import gather
+from epicortex.paper.notes import standing
 from epicortex.paper.plan import Experiment, Plan, found
-from epicortex.paper.words import standing
+from epicortex.paper.results import figures as gathered
+from epicortex.paper.results import gather
 from epicortex.run.record import read_run
 from tests.paper.world import SMALL, figures, history, level, plan, results, slope
 
@@ -181,7 +181,7 @@ def test_a_run_that_does_not_count_is_listed_with_the_reason(experiment: Path, t
     reasons = {one.why_not for one in other.runs if one.run.experiment.control is None}
     assert "other settings: evolution.max_networks is 7, not 9" in reasons
     assert not other.of(Experiment("digits", False))
-    writing.write(planned, out)
+    output.write(planned, out)
     text = (out / "table.md").read_text("utf-8")
     assert "Incomplete: 15 runs finished, 5 begun that do not count, 2 not begun." in text
     assert "it cannot be read" in text

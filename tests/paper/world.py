@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from epicortex.config import resolving as settings
-from epicortex.paper.gathering import ComparedGeneration, Figures, Gathered, Results
 from epicortex.paper.plan import Experiment, Plan, PlannedRun
 from epicortex.paper.published import DATA
+from epicortex.paper.results import ComparedGeneration, Figures, Gathered, Results
 from tests.generations import generation
 
 #: Runs of about a second.

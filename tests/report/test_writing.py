@@ -24,7 +24,7 @@ from epicortex.config import Config, changed
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet
 from epicortex.errors import StorageError
-from epicortex.report import reproduction
+from epicortex.pages import commands
 from epicortex.run.record import read_run
 from epicortex.storage import RunFolder, RunInfo
 from tests.report.browser import chromium
@@ -223,7 +223,7 @@ def test_a_run_that_goes_on_is_reported_up_to_its_last_generation(run: Path, tmp
 )
 def test_the_command_gives_the_same_config(preset: str, changes: dict[str, Any]) -> None:
     config = settings.resolve(preset, {**changes, "data.source": "my pictures/of pets"})
-    words = shlex.split(reproduction.command(config, "again").replace("\\\n", ""))
+    words = shlex.split(commands.command(config, "again").replace("\\\n", ""))
     assert words[:3] == ["epicortex", "evolve", "my pictures/of pets"]
     parser = Parser(prog="epicortex evolve")
     add_arguments(parser)

@@ -146,7 +146,8 @@ def test_the_champion_read_back_computes_the_same(data: DataSet, tmp_path: Path)
     alone = tmp_path / "sent.safetensors"
     alone.write_bytes((tmp_path / "run" / "champion" / "model.safetensors").read_bytes())
     x = torch.from_numpy(np.array(data.x_test))
-    expected = result.champion(x)
+    expected = result.module(x)
+    assert result.module is result.module
     scaled = torch.from_numpy(data.scaling.apply(np.asarray(data.x_test)))
     for path in (tmp_path / "run", alone):
         assert torch.equal(load(path)(x), expected)
@@ -317,21 +318,23 @@ def test_failures_decided_by_the_clock_are_replayed(data: DataSet, tmp_path: Pat
 
 def test_an_ancestor_is_the_first_founder_also_after_a_resume(data: DataSet, tmp_path: Path) -> None:
     first = evolve(data, config(evolution__generations=2))
-    assert first.best is not None
+    assert first.champion is not None
     watcher = StopAfter(1, 2)
     evolve(
         data,
         config(evolution__generations=1),
         out=tmp_path / "run",
-        ancestor=first.best.phenotype,
+        ancestor=first.champion.phenotype,
         watcher=watcher,
         stop=watcher.stop,
     )
     resume(tmp_path / "run", data=data)
-    evolve(data, config(evolution__generations=1), out=tmp_path / "straight", ancestor=first.best.phenotype)
+    evolve(
+        data, config(evolution__generations=1), out=tmp_path / "straight", ancestor=first.champion.phenotype
+    )
     assert same_bytes(tmp_path / "run") == same_bytes(tmp_path / "straight")
     founder = next(iter(read_run(tmp_path / "run").networks()))
-    assert founder.genome == first.best.genome.to_dict()
+    assert founder.genome == first.champion.genome.to_dict()
 
 
 def test_the_test_set_is_used_once_for_the_champion_and_only_with_validation(data: DataSet) -> None:

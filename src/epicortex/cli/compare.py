@@ -1,4 +1,4 @@
-"""`epicortex compare`: two sets of runs. The work is done in `epicortex.paper.comparing`."""
+"""`epicortex compare`: two sets of runs. The work is done in `epicortex.paper.comparison`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from epicortex.cli.parsing import Parser, UsageError
 from epicortex.text import clean
 
 if TYPE_CHECKING:
-    from epicortex.paper.comparing import Comparison
+    from epicortex.paper.comparison import Comparison
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,10 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("two sets of runs are needed: epicortex compare A ... --with B ...")
     if arguments.out.suffix not in (".html", ".svg"):
         raise UsageError(f"--out is {str(arguments.out)!r}; it must end in .html or .svg")
-    from epicortex.paper import comparing
+    from epicortex.paper.comparison import compare, write
 
-    comparison = comparing.compare(arguments.first, arguments.second)
-    written = comparing.write(comparison, arguments.out)
+    comparison = compare(arguments.first, arguments.second)
+    written = write(comparison, arguments.out)
     if arguments.json:
         print(json.dumps(as_json(comparison), ensure_ascii=False, indent=2))
         return 0
@@ -74,10 +74,10 @@ def _print(comparison: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from epicortex.paper import comparing
+    from epicortex.paper.comparison import ABOUT, table
 
     console = Console(highlight=False, markup=False, emoji=False)
-    found = comparing.table(comparison)
+    found = table(comparison)
     shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for place, name in enumerate(found.head):
         first = place == 0
@@ -88,4 +88,4 @@ def _print(comparison: Comparison) -> None:
     console.print(shown)
     for note in comparison.notes:
         console.print(clean(note))
-    console.print(comparing.ABOUT)
+    console.print(ABOUT)

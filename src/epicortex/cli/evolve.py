@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from epicortex.cli import watching
+from epicortex.cli import progress
 from epicortex.cli.parsing import Parser, SettingAction, UsageError, add_settings, add_short, settings_given
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
 
     try:
-        return watching.watch(arguments, data=source, folder=folder, config=config, go=go)
+        return progress.watch(arguments, data=source, folder=folder, config=config, go=go)
     finally:
         if fresh:
             # A run that was refused leaves no empty folder; one that began is not empty.

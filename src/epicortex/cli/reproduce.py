@@ -10,19 +10,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from epicortex.cli import watching
+from epicortex.cli import progress
 from epicortex.cli.display import Watch
 from epicortex.cli.evolve import SHORT
 from epicortex.cli.parsing import Parser, UsageError, add_settings, add_short, settings_given, unknown
 from epicortex.text import clean, count, duration, percent, plural
 
 if TYPE_CHECKING:
-    from epicortex.cli.watching import Stopper
+    from epicortex.cli.progress import Stopper
     from epicortex.config import Config
     from epicortex.errors import EpiCortexError
     from epicortex.paper.estimates import Due
-    from epicortex.paper.gathering import Kept
     from epicortex.paper.plan import Plan, PlannedRun
+    from epicortex.paper.results import Kept
     from epicortex.run.lifecycle import Result, Watcher
 
 _SPECIATION: Final = {"on": (True,), "off": (False,), "both": (True, False)}
@@ -79,24 +79,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, and write the tables."""
     from epicortex import engines
     from epicortex.data import inventory
-    from epicortex.paper import estimates, keeping
+    from epicortex.paper import estimates, results_file
     from epicortex.paper.execution import carry_out
 
     plan = planned(arguments)
     for name in plan.data:
         inventory.built_in(name)
-    also = [one for path in arguments.also for one in keeping.read(path)]
+    also = [one for path in arguments.also for one in results_file.read(path)]
     if arguments.tables:
         _report(plan, arguments.out, also)
         return 0
     if engines.enlisted(plan.config.training.engine):
         return 0
-    kept = keeping.counting(plan, [*keeping.read_own(arguments.out), *also])
+    kept = results_file.counting(plan, [*results_file.read_own(arguments.out), *also])
     due = estimates.survey(plan, arguments.out, kept)
     _check_data(plan, due)
     if arguments.dry_run:
         return _dry_run(plan, arguments.out, due)
-    with watching.signals() as stopper, ExitStack() as stack:
+    with progress.signals() as stopper, ExitStack() as stack:
         observer = _Observer(arguments, due, stopper, stack)
         spared = {one.run for one in due if one.state == "kept"}
         carried = carry_out(
@@ -163,10 +163,10 @@ def _check_data(plan: Plan, due: Sequence[Due]) -> None:
 
 def _report(plan: Plan, out: Path, also: Iterable[Kept]) -> None:
     """Write the results, and say in a few lines what they are."""
-    from epicortex.paper import tables, words
+    from epicortex.paper import notes, tables
     from epicortex.paper.claims import check
+    from epicortex.paper.output import write
     from epicortex.paper.published import MEASURES
-    from epicortex.paper.writing import write
 
     results = write(plan, out, also)
     for row in tables.rows(results):
@@ -178,7 +178,7 @@ def _report(plan: Plan, out: Path, also: Iterable[Kept]) -> None:
     for claim in check(results):
         if claim.verdict != "open":
             print(f"{claim.title}: {claim.summary}")
-    for sentence in words.standing(results):
+    for sentence in notes.standing(results):
         print(sentence)
     files = (str(out / name) for name in ("page.html", "table.md", "table.csv", "runs.jsonl"))
     print(f"results   {', '.join(files)}")
@@ -208,12 +208,12 @@ class _Observer:
             generations=config.evolution.generations,
         )
         watch.whole = lambda: self._whole(place, watch)
-        display = watching.displayed(watch, quiet=self._quiet)
+        display = progress.displayed(watch, quiet=self._quiet)
         if not self._quiet:
             print(f"run {place + 1} of {len(self._due)}: {watch.folder}", flush=True)
         self._stack.enter_context(display)
         self._stopper.display = display
-        return watching.watcher(display, config)
+        return progress.watcher(display, config)
 
     def end(self, run: PlannedRun, result: Result) -> None:
         """Close the display, and say what came out."""
@@ -221,8 +221,8 @@ class _Observer:
 
         self._stack.close()
         self._pace = estimates.learned(self._out)
-        if not result.interrupted and result.best is not None:
-            facts, outline = result.best.facts, result.best.outline
+        if not result.interrupted and result.champion is not None:
+            facts, outline = result.champion.facts, result.champion.outline
             size = plural(outline.parameters, "parameter")
             print(f"{run.folder}: champion {percent(facts.fitness)}, {size}", flush=True)
 

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from epicortex.cli import watching
+from epicortex.cli import progress
 from epicortex.cli.evolve import SHORT, add_common, chosen_fitness, chosen_optimiser
 from epicortex.cli.parsing import Parser, add_settings, add_short, settings_given
 
@@ -69,4 +69,4 @@ def run(arguments: argparse.Namespace) -> int:
             stop=stop,
         )
 
-    return watching.watch(arguments, data=info.data, folder=arguments.folder, config=config, go=go)
+    return progress.watch(arguments, data=info.data, folder=arguments.folder, config=config, go=go)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from epicortex.paper.gathering import Figures, Results, values
+from epicortex.pages.units import Measure, share
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import DATA
+from epicortex.paper.results import Figures, Results, values
 from epicortex.paper.statistics import SIGNIFICANT, Difference, cannot_tell, difference, trend
-from epicortex.report.words import Measure, share
 from epicortex.text import count, plural, span
 
 Verdict: TypeAlias = Literal["holds", "holds so far", "holds in part", "does not hold", "open"]

@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from epicortex.ecosystem.history import History
+from epicortex.pages.units import Measure
 from epicortex.paper.controls import CONTROLS
-from epicortex.paper.gathering import Figures, Results
 from epicortex.paper.plan import Experiment
+from epicortex.paper.results import Figures, Results
 from epicortex.report.figures import Figure, axis, fitness_axis, unified
-from epicortex.report.words import Measure
 
 _ACCURACY: Final = Measure.of("accuracy")
 _CURVES: Final = (

@@ -14,12 +14,13 @@ from statistics import fmean
 from typing import Any, Final
 
 from epicortex.config import Config
+from epicortex.config import resolving as presets
 from epicortex.config.fields import value_of
-from epicortex.config.resolving import resolve
+from epicortex.pages.commands import options
+from epicortex.pages.units import Measure, share
 from epicortex.paper.claims import Claim
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.execution import between_experiments, portable
-from epicortex.paper.gathering import Figures, Gathered, Results, values
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import (
     GENERATIONS,
@@ -30,6 +31,7 @@ from epicortex.paper.published import (
     published,
 )
 from epicortex.paper.published import Measure as PaperMeasure
+from epicortex.paper.results import Figures, Gathered, Results, values
 from epicortex.paper.statistics import (
     Difference,
     Summary,
@@ -40,9 +42,7 @@ from epicortex.paper.statistics import (
     least_p,
     summary,
 )
-from epicortex.report.reproduction import options
 from epicortex.report.tables import Table
-from epicortex.report.words import Measure, share
 from epicortex.text import NOTHING, count, duration, plural, span
 
 #: What stands in a column with the heading fitness.
@@ -95,7 +95,7 @@ def is_paper_measure(config: Config) -> bool:
 
 def other_settings(config: Config) -> list[str]:
     """The settings, sizes apart, in which the runs are not those of the preset `paper`."""
-    return [name for name in between_experiments(config, resolve("paper")) if name not in _SIZES]
+    return [name for name in between_experiments(config, presets.resolve("paper")) if name not in _SIZES]
 
 
 def size_words(config: Config) -> str:

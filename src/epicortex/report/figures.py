@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 from epicortex.ecosystem.history import History
 from epicortex.families.layered.genome import Genome, Shape
-from epicortex.report.choices import (
+from epicortex.pages.units import Measure, label, times
+from epicortex.report.legend import (
     REST,
     attempt_name,
     colour,
@@ -21,8 +22,7 @@ from epicortex.report.choices import (
     largest_species,
     species_colour,
 )
-from epicortex.report.gathering import Gathered, Point
-from epicortex.report.words import Measure, label, times
+from epicortex.report.summary import Gathered, Point
 from epicortex.text import plural
 
 Figure: TypeAlias = dict[str, Any]

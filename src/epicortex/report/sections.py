@@ -1,6 +1,6 @@
 """What each section of the page says: words, tables and drawings, ready for the template.
 
-The sentences of the first section are `story`'s, the plots `figures`'.
+The sentences of the first section are `narrative`'s, the plots `figures`'.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from epicortex.champion.file import Champion
-from epicortex.report import anatomy, choices, reproduction, story, tables, tree
-from epicortex.report.gathering import kernel_counts
+from epicortex.pages import commands
+from epicortex.pages.units import Measure, share, times
+from epicortex.report import anatomy, legend, narrative, tables, tree
 from epicortex.report.mistakes import Tested
-from epicortex.report.story import Material
-from epicortex.report.words import Measure, share, times
+from epicortex.report.narrative import Material
+from epicortex.report.summary import kernel_counts
 from epicortex.text import NOTHING, count, duration, listed, one_line, plural
 
 NAMES: Final = {
@@ -86,11 +87,11 @@ def _heading(material: Material) -> dict[str, Any]:
     return {
         "title": f"{data}: EpiCortex report",
         "heading": f"Networks for {data}",
-        "status": story.status(material),
+        "status": narrative.status(material),
         "seed": material.run.config.evolution.seed,
         "started": one_line(material.run.info.started[:10]),
         "contents": [(id, name) for id, name in NAMES.items() if material.champion or id in _ALWAYS],
-        "paragraphs": list(story.paragraphs(material)),
+        "paragraphs": list(narrative.paragraphs(material)),
         "failures_about": f"{plural(failures, 'training')} of {everyone} failed. A network that fails is "
         "taken out of the ecosystem; the run goes on.",
     }
@@ -104,11 +105,11 @@ def _config(material: Material) -> dict[str, Any]:
     if info.ancestor:
         notes.append("The run began with another run's champion: add --from and that run's folder.")
     return {
-        "command": reproduction.command(config, "again"),
+        "command": commands.command(config, "again"),
         "command_notes": notes,
         "typed": one_line(info.command, 5000),
-        "preset": reproduction.nearest_preset(config),
-        "settings": reproduction.rows(config),
+        "preset": commands.nearest_preset(config),
+        "settings": commands.rows(config),
     }
 
 
@@ -133,7 +134,7 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
             f"{count(len(gathered.points))} of {count(gathered.evaluated)} networks, evenly chosen, are dots"
         )
     species = plural(len(gathered.species), "species", "species")
-    shown = min(choices.MOST_SPECIES, len(gathered.species))
+    shown = min(legend.MOST_SPECIES, len(gathered.species))
     return {
         "facts": large,
         "species_about": f"{species} lived in this run; the {shown} largest have a colour of their own.",
@@ -144,7 +145,7 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
 
 def _champion(material: Material, champion: Champion) -> dict[str, Any]:
     facts, own = champion.facts, kernel_counts(champion.genome)
-    common = choices.last_shapes(material.gathered)
+    common = legend.last_shapes(material.gathered)
     settled = ""
     if common:
         settled = f"In the last generation, {listed(map(times, common))} are the most frequent"
@@ -186,7 +187,7 @@ def _family(material: Material) -> dict[str, Any]:
 
 
 def _mutations(material: Material) -> dict[str, Any]:
-    rows = choices.common_attempts(material.gathered)
+    rows = legend.common_attempts(material.gathered)
     seen = sum(row.tried for row in material.gathered.attempts.values())
     tried = sum(line.mutations_tried for line in material.history)
     shown = f" Shown are the {count(seen)} whose networks lived on to the next." if seen < tried else ""

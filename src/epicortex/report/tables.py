@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from epicortex.report import choices, tree
-from epicortex.report.gathering import Mean
+from epicortex.pages.units import share, times
+from epicortex.report import legend, tree
 from epicortex.report.mistakes import Tested
-from epicortex.report.story import Material
-from epicortex.report.words import share, times
+from epicortex.report.narrative import Material
+from epicortex.report.summary import Mean
 from epicortex.text import NOTHING, count, one_line
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ def front(material: Material) -> Table:
             material.measure.text(point.fitness),
             point.network,
             point.generation,
-            " → ".join(choices.genome_lines(point.genome)),
+            " → ".join(legend.genome_lines(point.genome)),
         )
         for point in material.gathered.front[:_MOST_FRONT]
     ]
@@ -92,7 +92,7 @@ def front(material: Material) -> Table:
 
 def shapes(material: Material) -> Table | None:
     """Behind the shares of kernel shapes. None where there never was a kernel."""
-    shown = choices.common_shapes(material.gathered)
+    shown = legend.common_shapes(material.gathered)
     rows = []
     for generation in _latest(material.gathered.generations):
         total = sum(generation.kernels.values())
@@ -125,11 +125,11 @@ def mutations(material: Material) -> Table | None:
     gathered = material.gathered
     rows: list[tuple[Any, ...]] = [
         (
-            choices.attempt_name(row),
+            legend.attempt_name(row),
             *map(count, (row.tried, *(row.outcomes[key] for key in ("applied", "refused", "failed")))),
             *_effect(row.effect, material),
         )
-        for row in choices.common_attempts(gathered)
+        for row in legend.common_attempts(gathered)
     ]
     if not rows and not gathered.births:
         return None

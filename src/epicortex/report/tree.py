@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from epicortex.ecosystem.state import Event
-from epicortex.report.choices import largest_species, species_colour
-from epicortex.report.gathering import Gathered
-from epicortex.report.words import Measure
+from epicortex.pages.units import Measure
+from epicortex.report.legend import largest_species, species_colour
+from epicortex.report.summary import Gathered
 from epicortex.run.lineage import Ancestor
 from epicortex.text import count, listed, one_line
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from epicortex.pages.units import Measure
 from epicortex.report import mistakes
-from epicortex.report.gathering import gather
-from epicortex.report.rendering import render
-from epicortex.report.story import Material
-from epicortex.report.words import Measure
+from epicortex.report.narrative import Material
+from epicortex.report.page import render
+from epicortex.report.summary import gather
 from epicortex.run import lineage
 from epicortex.run.record import read_run
 from epicortex.storage import atomic

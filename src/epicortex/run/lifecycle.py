@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["INTERRUPTED", "Result", "Watcher", "evolve", "resume"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Result:
     """What a run came to."""
 
-    best: Champion | None
+    champion: Champion | None
     """The fittest network of any generation, with its classes and scaling; None if there was none yet."""
     history: list[Generation]
     """The complete generations, in order, as in history.jsonl."""
@@ -57,14 +57,14 @@ class Result:
     test: float | None
     """The champion's accuracy on the test set; None if fitness was measured there, or on interruption."""
 
-    @property
-    def champion(self) -> Classifier:
-        """The champion as an `nn.Module`: raw values in, logits out, as `epicortex.load` gives it."""
+    @cached_property
+    def module(self) -> Classifier:
+        """The champion as an `nn.Module`, built once: raw values in, logits out, as from `epicortex.load`."""
         from epicortex.champion.module import Classifier
 
-        if self.best is None:
+        if self.champion is None:
             raise RunError("there is no champion: the run was stopped in its first generation; resume it")
-        return Classifier(self.best)
+        return Classifier(self.champion)
 
     @property
     def interrupted(self) -> bool:

@@ -12,7 +12,7 @@ TEXT, GRAPHICS = 4.5, 3.0
 
 
 def colours(theme: str) -> dict[str, str]:
-    sheet = resources.files("epicortex.report").joinpath("page", f"{theme}.css").read_text("utf-8")
+    sheet = resources.files("epicortex.pages").joinpath("assets", f"{theme}.css").read_text("utf-8")
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", sheet))
 
 
@@ -48,6 +48,6 @@ def test_colours_stand_out(theme: str) -> None:
 
 def test_light_and_dark_name_the_same_colours() -> None:
     assert colours("light").keys() == colours("dark").keys()
-    style = resources.files("epicortex.report").joinpath("page", "report.css").read_text("utf-8")
+    style = resources.files("epicortex.pages").joinpath("assets", "page.css").read_text("utf-8")
     used = set(re.findall(r"var\(--([\w-]+)\)", style))
     assert used <= {*colours("light"), "height", "s"}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from epicortex.config.fields import shown, value_of
-from epicortex.paper.gathering import Results
 from epicortex.paper.published import GENERATIONS, INITIAL_NETWORKS, MAX_NETWORKS, RUNS
+from epicortex.paper.results import Results
 from epicortex.paper.tables import is_paper_size, other_settings, size_words
 from epicortex.text import plural
 

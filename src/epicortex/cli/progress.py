@@ -153,8 +153,8 @@ def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     from epicortex.cli import COMMANDS
     from epicortex.ecosystem.history import total_seconds
 
-    assert result.best is not None
-    facts, outline = result.best.facts, result.best.outline
+    assert result.champion is not None
+    facts, outline = result.champion.facts, result.champion.outline
     tested = f", {percent(result.test)} on the test set" if result.test is not None else ""
     seconds = total_seconds(result.history)
     print(f"champion  {percent(facts.fitness)} on the {facts.fitness_on} set{tested}")

@@ -18,9 +18,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from epicortex.report import choices, figures, sections
+from epicortex.report import figures, legend, sections
 from epicortex.report.figures import Figure
-from epicortex.report.story import Material
+from epicortex.report.narrative import Material
 
 
 def render(material: Material) -> str:
@@ -30,7 +30,7 @@ def render(material: Material) -> str:
 
 def page(template: str, content: Mapping[str, Any], plots: Mapping[str, Figure]) -> str:
     """A page from one of the templates; each plot is drawn where the template names it."""
-    library, theme, script = _library(), _own("theme.js"), _own("report.js")
+    library, theme, script = _library(), _own("theme.js"), _own("page.js")
     scripts = {
         # Without `unsafe-inline`, a script that got into the page in spite of all would not run.
         "policy": Markup(" ".join(f"'sha256-{_digest(text)}'" for text in (library, theme, script))),
@@ -55,7 +55,7 @@ def draw(material: Material) -> dict[str, Figure]:
     drawn = {
         "fitness": figures.fitness(history, gathered, measure),
         "species": figures.species(history, gathered) if gathered.species else None,
-        "shapes": figures.shapes(gathered) if choices.common_shapes(gathered) else None,
+        "shapes": figures.shapes(gathered) if legend.common_shapes(gathered) else None,
         "attempts": figures.attempts(gathered) if gathered.attempts else None,
         "effects": figures.effects(gathered, measure) if gathered.attempts else None,
         "seconds": figures.seconds(history),
@@ -66,7 +66,7 @@ def draw(material: Material) -> dict[str, Figure]:
 
 
 def _style() -> str:
-    style = _own("report.css")
+    style = _own("page.css")
     for name in ("light", "dark"):
         style = style.replace(f"/* {name.upper()} */", _own(f"{name}.css"))
     return style
@@ -74,7 +74,9 @@ def _style() -> str:
 
 @cache
 def _own(name: str) -> str:
-    return resources.files("epicortex.report").joinpath("page", name).read_text("utf-8")
+    places = [("pages", "assets"), ("report", "templates"), ("paper", "templates")]
+    files = (resources.files(f"epicortex.{room}").joinpath(folder, name) for room, folder in places)
+    return next(file for file in files if file.is_file()).read_text("utf-8")
 
 
 @cache

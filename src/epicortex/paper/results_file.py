@@ -17,8 +17,8 @@ from epicortex.config import Config
 from epicortex.config.resolving import from_values
 from epicortex.errors import ConfigError, StorageError
 from epicortex.paper.execution import between_experiments, portable
-from epicortex.paper.gathering import ComparedGeneration, Figures, Gathered, Kept, Results
 from epicortex.paper.plan import Plan, PlannedRun
+from epicortex.paper.results import ComparedGeneration, Figures, Gathered, Kept, Results
 from epicortex.storage import atomic, strict
 
 NAME: Final = "runs.jsonl"

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from epicortex.config.fields import shown, value_of
 from epicortex.errors import StorageError
-from epicortex.paper import svg
+from epicortex.pages import svg
+from epicortex.pages.units import Measure
 from epicortex.paper.execution import differences, is_finished
-from epicortex.paper.gathering import Figures, figures
+from epicortex.paper.results import Figures, figures
 from epicortex.paper.statistics import (
     CONFIDENCE,
     RESAMPLES,
@@ -29,9 +30,8 @@ from epicortex.paper.statistics import (
     least_p,
 )
 from epicortex.report.figures import Figure, axis
-from epicortex.report.rendering import page
+from epicortex.report.page import page
 from epicortex.report.tables import Table
-from epicortex.report.words import Measure
 from epicortex.run.record import RunRecord, read_run
 from epicortex.storage import atomic
 from epicortex.text import NOTHING, count, one_line, plural

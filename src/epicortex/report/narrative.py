@@ -12,9 +12,9 @@ from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.families.layered.genome import Genome, Shape
-from epicortex.report.gathering import Gathered, kernel_counts
+from epicortex.pages.units import Measure, share, times
 from epicortex.report.mistakes import Tested
-from epicortex.report.words import Measure, share, times
+from epicortex.report.summary import Gathered, kernel_counts
 from epicortex.run.lineage import Ancestor
 from epicortex.run.record import RunRecord
 from epicortex.text import count, duration, listed, one_line, plural

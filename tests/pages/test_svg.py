@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epicortex.paper import figures, svg
+from epicortex.pages import svg
+from epicortex.paper import figures
 from epicortex.paper.plan import Experiment
 from tests.paper.world import figures as run
 from tests.paper.world import history, level, results, slope

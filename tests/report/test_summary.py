@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from epicortex.errors import StorageError
-from epicortex.report import gathering
-from epicortex.report.gathering import Gathered, Mean, gather
+from epicortex.report import summary
+from epicortex.report.summary import Gathered, Mean, gather
 from epicortex.run.record import read_run
 from tests.report.world import FAILURES, pretended_run
 
@@ -113,7 +113,7 @@ def test_the_events_of_those_followed_carry_the_generation_they_happened_in(
 def test_of_very_many_networks_an_even_choice_is_drawn_but_the_front_is_whole(
     run: Path, gathered: Gathered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "MOST_POINTS", 50)
+    monkeypatch.setattr(summary, "MOST_POINTS", 50)
     record = read_run(run)
     few = gather(record.networks(), record.history, followed=frozenset())
     assert 25 <= len(few.points) <= 50

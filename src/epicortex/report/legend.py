@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from epicortex.families.layered.genome import Genome, Layer, Shape
-from epicortex.report.gathering import Attempts, Gathered
-from epicortex.report.words import times
+from epicortex.pages.units import times
+from epicortex.report.summary import Attempts, Gathered
 
 MOST_SPECIES: Final = 16
 MOST_SHAPES: Final = 12

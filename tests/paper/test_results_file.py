@@ -13,12 +13,12 @@ import pytest
 
 from epicortex.cli import main
 from epicortex.errors import StorageError
-from epicortex.paper import keeping
+from epicortex.paper import results_file
 from epicortex.paper.estimates import survey
 from epicortex.paper.execution import carry_out
-from epicortex.paper.gathering import gather
+from epicortex.paper.output import PLOTS
 from epicortex.paper.plan import Plan, found
-from epicortex.paper.writing import PLOTS
+from epicortex.paper.results import gather
 from epicortex.storage.lock import Lock
 from tests.paper.test_execution import Observer, small
 from tests.paper.world import SMALL
@@ -121,7 +121,7 @@ def test_runs_with_other_settings_do_not_count_and_stay_on_file(experiment: Path
 
 def carried(plan: Plan, out: Path, *files: Path) -> tuple[list[str], list[str]]:
     """How it stands with every run, and those that are then run."""
-    kept = keeping.counting(plan, [one for file in files for one in keeping.read(file)])
+    kept = results_file.counting(plan, [one for file in files for one in results_file.read(file)])
     due, observer = survey(plan, out, kept), Observer()
     spared = {one.run for one in due if one.state == "kept"}
     carry_out(plan, out, observer, observer.stop, spared=spared)
@@ -132,7 +132,7 @@ def carried(plan: Plan, out: Path, *files: Path) -> tuple[list[str], list[str]]:
 def test_what_is_kept_is_not_run_again(experiment: Path, tmp_path: Path) -> None:
     file = kept_alone(experiment, tmp_path)
     assert carried(PLAN, tmp_path, file) == (["kept"] * 20, [])
-    assert keeping.counting(small(max_networks=8), keeping.read(file)) == set()
+    assert results_file.counting(small(max_networks=8), results_file.read(file)) == set()
     states, begun = carried(small(runs=3), tmp_path / "elsewhere", file)
     assert (states, begun) == (["kept", "kept", "new"], ["digits/speciation-on/seed-3"])
 
@@ -167,7 +167,10 @@ def test_a_finished_folder_goes_before_what_was_kept_and_that_before_another_fil
         lines[name] = kept
 
     def highest(*also: Path) -> float | None:
-        kept = [*keeping.read_own(tmp_path / "own"), *(one for path in also for one in keeping.read(path))]
+        kept = [
+            *results_file.read_own(tmp_path / "own"),
+            *(one for path in also for one in results_file.read(path)),
+        ]
         (one,) = gather(small(), tmp_path / "own", kept).runs
         assert one.figures is not None
         return one.figures.last("highest_fitness")
@@ -199,7 +202,7 @@ def test_a_control_that_is_kept_needs_no_folder_of_its_original(experiment: Path
     shutil.copytree(experiment / place, tmp_path / place)
     plan = small(controls=("mutation",))
     assert carried(plan, tmp_path, file) == (["kept", "kept"], [])
-    runs = {str(one.run.folder): one for one in gather(plan, tmp_path, keeping.read(file)).runs}
+    runs = {str(one.run.folder): one for one in gather(plan, tmp_path, results_file.read(file)).runs}
     assert (runs[place].counts, runs[place].kept) == (True, True)
 
 
@@ -212,9 +215,9 @@ def test_a_control_counts_only_beside_a_run_that_cost_as_much(experiment: Path, 
     def standing(*kept: dict[str, Any]) -> tuple[list[str], list[str]]:
         file = tmp_path / "some.jsonl"
         file.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        read = keeping.read(file)
+        read = results_file.read(file)
         counted = [one.why_not for one in gather(plan, tmp_path / "nowhere", read).runs]
-        return counted, sorted(str(run.folder) for run in keeping.counting(plan, read))
+        return counted, sorted(str(run.folder) for run in results_file.counting(plan, read))
 
     assert standing(*pair.values()) == (["", ""], [control, original])
     assert standing(pair[control]) == ([f"the run it belongs to, {original}, is not finished"], [])
@@ -311,8 +314,8 @@ def test_a_file_cut_off_is_refused_and_it_is_said_how_to_go_on(experiment: Path,
     # What an editor does to the end of a file is no damage.
     for end in (b"", b"\n\n", b"\r\n"):
         file.write_bytes(whole[:-1] + end)
-        assert len(keeping.read_own(tmp_path)) == 20
+        assert len(results_file.read_own(tmp_path)) == 20
     file.write_bytes(whole[:-2])
     with pytest.raises(StorageError, match=r"line 20 is damaged: .*; mend that, or move the file away"):
-        keeping.read_own(tmp_path)
-    assert keeping.read_own(tmp_path / "nowhere") == []
+        results_file.read_own(tmp_path)
+    assert results_file.read_own(tmp_path / "nowhere") == []

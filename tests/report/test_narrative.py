@@ -13,9 +13,9 @@ from epicortex.cli import show
 from epicortex.config import changed
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.paper.execution import is_finished
-from epicortex.report import anatomy, story, tree
-from epicortex.report.choices import genome_lines, kernel_words
-from epicortex.report.story import Material
+from epicortex.report import anatomy, narrative, tree
+from epicortex.report.legend import genome_lines, kernel_words
+from epicortex.report.narrative import Material
 from epicortex.report.writing import read
 from epicortex.run.lifecycle import resume
 from tests.report.world import pretended_run
@@ -34,7 +34,7 @@ def material(folder: Path) -> Material:
 def test_it_tells_what_was_reached_and_by_whom(material: Material, folder: Path) -> None:
     history = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     champion = json.loads((folder / "champion" / "genome.json").read_text())
-    text = " ".join(story.paragraphs(material))
+    text = " ".join(narrative.paragraphs(material))
     best = max(line["highest_fitness"] for line in history)
     assert f"network {champion['network']}, reached {100 * best:.2f}\xa0% on the validation set" in text
     assert f"in generation {champion['generation']}" in text
@@ -46,14 +46,14 @@ def test_it_tells_what_was_reached_and_by_whom(material: Material, folder: Path)
 
 def test_it_warns_where_networks_were_selected_by_the_test_set(tmp_path: Path) -> None:
     run = pretended_run(tmp_path / "run", evolution__generations=2, training__fitness_on="test")
-    assert "selected by the test set itself" in " ".join(story.paragraphs(read(run)))
+    assert "selected by the test set itself" in " ".join(narrative.paragraphs(read(run)))
 
 
 def test_offspring_are_compared_with_all(material: Material) -> None:
     lines = [line for line in material.history[-10:] if line.offspring_fitness is not None]
     newborn = sum(line.offspring_fitness or 0.0 for line in lines) / len(lines)
     everyone = sum(line.average_fitness or 0.0 for line in lines) / len(lines)
-    text = " ".join(story.paragraphs(material))
+    text = " ".join(narrative.paragraphs(material))
     assert f"scored {100 * newborn:.2f}\xa0% on average, {100 * abs(everyone - newborn):.2f} points" in text
 
 
@@ -69,7 +69,7 @@ def test_offspring_are_compared_with_all(material: Material) -> None:
 def test_it_says_whether_the_run_is_over(material: Material, changes: dict[str, float], words: str) -> None:
     config = changed(material.run.config, evolution=changes)
     other = replace(material, run=replace(material.run, config=config))
-    assert words in story.status(other)
+    assert words in narrative.status(other)
 
 
 def test_a_run_that_ended_on_a_plateau_is_over_though_ties_made_new_champions(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_run_that_ended_on_a_plateau_is_over_though_ties_made_new_champions(tm
     material = read(run)
     assert material.champion is not None
     assert material.champion.facts.generation == len(material.history), "the last tie is the champion"
-    assert story.status(material) == "stopped after 3 generations without a better network"
+    assert narrative.status(material) == "stopped after 3 generations without a better network"
     assert show.status(show.read(run)) == "the highest fitness has not risen for 3 generations"
     assert is_finished(material.run)
     assert resume(run).stop_reason == show.status(show.read(run))
@@ -88,7 +88,7 @@ def test_a_run_on_no_plateau_yet_goes_on(tmp_path: Path) -> None:
     material = read(run)
     longer = changed(material.run.config, evolution={"generations": 100})
     record = replace(material.run, config=longer)
-    assert story.status(replace(material, run=record)) == "3 of 100 generations so far"
+    assert narrative.status(replace(material, run=record)) == "3 of 100 generations so far"
     assert "goes on" in show.status(replace(show.read(run), run=record))
     assert not is_finished(record)
 

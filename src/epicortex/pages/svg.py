@@ -195,5 +195,5 @@ def _colour(role: str) -> str:
 
 @cache
 def _colours() -> Mapping[str, str]:
-    sheet = resources.files("epicortex.report").joinpath("page", "light.css").read_text("utf-8")
+    sheet = resources.files("epicortex.pages").joinpath("assets", "light.css").read_text("utf-8")
     return dict(re.findall(r"--([\w-]+): ([^;]+);", sheet))

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from epicortex.paper import figures, keeping, svg, tables, words
+from epicortex.pages import svg
+from epicortex.paper import figures, notes, results_file, tables
 from epicortex.paper.claims import Claim, check
 from epicortex.paper.controls import CONTROLS
-from epicortex.paper.gathering import Kept, Results, gather
 from epicortex.paper.plan import Experiment, Plan
 from epicortex.paper.published import DATA
+from epicortex.paper.results import Kept, Results, gather
 from epicortex.report.figures import Figure
-from epicortex.report.rendering import page
+from epicortex.report.page import page
 from epicortex.report.tables import Table
 from epicortex.storage import atomic
 from epicortex.storage.lock import Lock
@@ -44,15 +45,15 @@ def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
 
 
 def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
-    own = keeping.read_own(out)
+    own = results_file.read_own(out)
     results = gather(plan, out, [*own, *also])
     drawn, found = figures.draw(results), check(results)
-    keeping.write(out, results, own)
+    results_file.write(out, results, own)
     for name, figure in drawn.items():
         _replace(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
     _replace(out / "table.csv", tables.as_csv(results))
     _replace(out / "table.md", "\n".join(_markdown(results, drawn, found)))
-    _replace(out / "page.html", page("reproduction.html", _content(results, drawn, found), drawn))
+    _replace(out / "page.html", page("experiments.html", _content(results, drawn, found), drawn))
     return results
 
 
@@ -76,17 +77,17 @@ def _replace(path: Path, text: str) -> None:
 
 def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> Iterator[str]:
     yield f"# {_TITLE}\n"
-    for sentence in words.standing(results):
+    for sentence in notes.standing(results):
         yield f"{sentence}\n"
     yield "## The paper's table and ours\n"
     yield from _table(tables.beside(results))
-    yield f"{words.DEVIATIONS}\n"
+    yield f"{notes.DEVIATIONS}\n"
     yield "These commands give the rows again, with the same digits on the same kind of processor:\n"
     yield "```text"
     yield from (tables.repeating(results, one) for one in results.experiments)
     yield "```\n"
     yield from _pictures("The paper's figure", "fitness", drawn)
-    yield f"{words.BANDS}\n"
+    yield f"{notes.BANDS}\n"
     yield from _pictures("Parameters", "parameters", drawn)
     yield from _pictures("Refused mutations", "refused", drawn)
     yield "## The paper's claims\n"
@@ -96,14 +97,14 @@ def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) ->
         yield from _table(tables.cases(claim))
         yield from (f"{sentence}\n" for sentence in claim.cautions)
     yield "## Controls\n"
-    yield f"{words.BUDGET}\n"
+    yield f"{notes.BUDGET}\n"
     for control in CONTROLS.values():
         yield f"- **{control.title}** (`--controls {control.name}`): {control.about}"
     yield ""
     compared = tables.controls(results)
     if compared:
         yield from (line for table in compared for line in _table(table))
-        yield f"{words.TESTS}\n"
+        yield f"{notes.TESTS}\n"
         yield from (f"{sentence}\n" for sentence in tables.control_cautions(results))
         yield from _pictures("Fitness over trainings", "controls", drawn)
     else:
@@ -147,10 +148,10 @@ def _content(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> 
             ("runs", "Every run"),
         ],
         "tags": ["complete" if results.complete else "incomplete", tables.size_words(results.plan.config)],
-        "paragraphs": list(words.standing(results)),
-        "deviations": words.DEVIATIONS,
-        "bands": words.BANDS,
-        "budget": words.BUDGET,
+        "paragraphs": list(notes.standing(results)),
+        "deviations": notes.DEVIATIONS,
+        "bands": notes.BANDS,
+        "budget": notes.BUDGET,
         "beside": tables.beside(results),
         "row_commands": [tables.repeating(results, one) for one in results.experiments],
         "curves": [_curves(results, one) for one in plain],
@@ -161,7 +162,7 @@ def _content(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> 
         "verdicts": tables.claims(found),
         "controls": list(CONTROLS.values()),
         "compared": tables.controls(results),
-        "cautions": [words.TESTS, *tables.control_cautions(results)],
+        "cautions": [notes.TESTS, *tables.control_cautions(results)],
         "costs": tables.costs(results),
         "every_run": tables.every_run(results.runs),
         "due": [str(run.folder) for run in results.due],

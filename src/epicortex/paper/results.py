@@ -1,7 +1,7 @@
 """What the runs of an experiment came to, read from their folders: figures, curves, costs, how each ended.
 
 Every run that was begun is listed. Those that count are finished and have the settings of the experiment;
-of the others it is said why they do not. A run that counted once may also have been kept (see `keeping`).
+of the others it is said why they do not. One that counted may have been kept (see `results_file`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from epicortex.config.fields import shown, value_of
 from epicortex.ecosystem import budget
 from epicortex.ecosystem.history import Generation, total_seconds
 from epicortex.errors import EpiCortexError
+from epicortex.pages.commands import command
 from epicortex.paper.controls import of_lineage
 from epicortex.paper.execution import between_experiments, differences, expected, is_finished, portable
 from epicortex.paper.plan import Experiment, Plan, PlannedRun, found
-from epicortex.report.reproduction import command
 from epicortex.run.record import RunRecord, read_run
 from epicortex.storage import NetworkLine
 
