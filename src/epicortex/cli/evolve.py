@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from epicortex.cli import progress
-from epicortex.cli.parsing import Parser, SettingAction, UsageError, add_settings, add_short, settings_given
+from epicortex.cli.parsing import (
+    Parser,
+    SettingAction,
+    UsageError,
+    add_plugin,
+    add_settings,
+    add_short,
+    settings_given,
+)
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -24,6 +32,8 @@ SHORT: Final = {
     "--minutes": ("evolution.minutes", "stop after this many minutes, at the end of a generation"),
     "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
     "--max-parameters": ("evolution.max_parameters", "refuse larger networks than this"),
+    "--family": ("family", "the kind of network: layered, or one of a plug-in (layered)"),
+    "--evaluator": ("evaluator", "how networks get their fitness: backprop, or one of a plug-in (backprop)"),
     "--workers": ("training.workers", "how many networks train at the same time (one a core)"),
     "--engine": ("training.engine", "who trains: serial, processes, ray or mpi (processes)"),
     "--device": ("training.device", "where networks train: cpu, cuda, cuda:N or mps (cpu)"),
@@ -46,7 +56,7 @@ def add_arguments(parser: Parser) -> None:
         dest="evolution.speciation",
         action=SettingAction,
         nargs=0,
-        const="false",
+        const="none",
         default=argparse.SUPPRESS,
         help="any two networks may mate, not only those of one species",
     )
@@ -58,14 +68,7 @@ def add_arguments(parser: Parser) -> None:
 def add_common(parser: Parser) -> None:
     """The options that `resume` has as well."""
     parser.add_argument("--quiet", action="store_true", help="print the final result only")
-    parser.add_argument(
-        "--plugin",
-        metavar="FILE.py",
-        type=Path,
-        action="append",
-        default=[],
-        help="run this Python file, and use the operators, fitness and optimisers it defines",
-    )
+    add_plugin(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -95,7 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
             operators=extensions.operators,
             fitness=chosen_fitness(config, extensions),
             optimiser=chosen_optimiser(config, extensions),
-            ancestor=load_champion(arguments.ancestor).phenotype if arguments.ancestor else None,
+            parts=extensions.parts,
+            ancestor=load_champion(arguments.ancestor, extensions.parts) if arguments.ancestor else None,
             watcher=watcher,
             stop=stop,
             command=arguments.command_line,

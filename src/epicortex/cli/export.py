@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from epicortex.cli.parsing import Parser, UsageError
+from epicortex.cli.parsing import Parser, UsageError, add_plugin
 from epicortex.text import clean, plural
 
 
@@ -19,17 +19,19 @@ def add_arguments(parser: Parser) -> None:
         type=Path,
         help=".onnx, .pt2 (torch.export) or .safetensors, which gets a genome.json beside it",
     )
+    add_plugin(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file and say what it takes and gives."""
     if arguments.to is None:
         raise UsageError("--to FILE is missing: its ending, .onnx, .pt2 or .safetensors, says what to write")
+    from epicortex import registry
     from epicortex.champion.exporting import check_target, export
     from epicortex.run.record import load_champion
 
     check_target(arguments.to)
-    champion = load_champion(arguments.run)
+    champion = load_champion(arguments.run, registry.load(arguments.plugin).parts)
     path = export(champion, arguments.to)
     shape = ", ".join(map(str, champion.outline.input_shape))
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")

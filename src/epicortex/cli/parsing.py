@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from epicortex.errors import EpiCortexError
@@ -67,6 +68,18 @@ class Parser(argparse.ArgumentParser):
             else:
                 checked.append(word)
         return checked
+
+
+def add_plugin(parser: Parser) -> None:
+    """The option that names a person's own parts."""
+    parser.add_argument(
+        "--plugin",
+        metavar="FILE.py",
+        type=Path,
+        action="append",
+        default=[],
+        help="run this Python file, and use the operators, functions and other parts it defines",
+    )
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -129,13 +142,16 @@ def add_short(parser: argparse._ActionsContainer, options: Mapping[str, tuple[st
 
 def add_settings(parser: argparse.ArgumentParser, names: Iterable[str] | None = None) -> None:
     """An option for every setting, and `--help-all`, which lists them (or only those named)."""
-    from epicortex.config import Config, fields
+    from epicortex.config import fields
 
     known = fields.settings()
     listed = set(known if names is None else names)
     parser.add_argument("--help-all", action=HelpAllAction, nargs=0, help="show every setting too, and exit")
-    groups = {section: parser.add_argument_group(f"settings of {section}") for section in Config.model_fields}
+    sections = dict.fromkeys(setting.section for setting in known.values() if setting.section)
+    groups = {section: parser.add_argument_group(f"settings of {section}") for section in sections}
     for name, setting in known.items():
+        if not setting.section:  # the option that everyone needs is its own name already
+            continue
         action = groups[setting.section].add_argument(
             setting.option,
             dest=name,

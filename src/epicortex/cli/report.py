@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from epicortex.cli.parsing import Parser
+from epicortex.cli.parsing import Parser, add_plugin
 
 
 def add_arguments(parser: Parser) -> None:
@@ -14,11 +14,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a run, also of one going on")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where to write it (RUN/report.html)")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where the built-in data sets are")
+    add_plugin(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and say where it is."""
-    from epicortex import report
+    from epicortex import registry, report
 
-    print(report.write(arguments.folder, out=arguments.out, data_dir=arguments.data_dir))
+    parts = registry.load(arguments.plugin).parts
+    print(report.write(arguments.folder, out=arguments.out, data_dir=arguments.data_dir, parts=parts))
     return 0

@@ -42,16 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Go on, and say where the results are."""
     from epicortex import engines
     from epicortex import registry as plugins
-    from epicortex.config import resolving as settings
+    from epicortex.config import changed, fields
     from epicortex.storage.folder import read_config
 
     changes, _ = settings_given(arguments)
     before, info = read_config(arguments.folder)
-    sections: dict[str, dict[str, object]] = {}
-    for name, value in changes.items():
-        section, _, field = name.partition(".")
-        sections.setdefault(section, {})[field] = value
-    config = settings.changed(before, **sections)
+    config = changed(before, **fields.by_section(changes))
     if engines.enlisted(config.training.engine):
         return 0
     extensions = plugins.load(arguments.plugin)
@@ -65,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
             operators=extensions.operators,
             fitness=chosen_fitness(config, extensions),
             optimiser=chosen_optimiser(config, extensions),
+            parts=extensions.parts,
             watcher=watcher,
             stop=stop,
         )

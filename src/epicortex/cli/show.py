@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
-from epicortex.cli.parsing import Parser
+from epicortex.cli.parsing import Parser, add_plugin
 from epicortex.text import NOTHING, clean, count, duration, percent, plural, times
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from epicortex.champion.file import Champion
     from epicortex.ecosystem.state import Event
     from epicortex.families.family import Outline
+    from epicortex.registry import Parts
     from epicortex.run.lineage import Ancestor
     from epicortex.run.record import RunRecord
     from epicortex.storage import NetworkLine
@@ -41,11 +42,14 @@ def add_arguments(parser: Parser) -> None:
         "--all", action="store_true", help="every ancestor of the champion, not only the last"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    add_plugin(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what there is to know about a run."""
-    story = read(arguments.folder)
+    from epicortex import registry
+
+    story = read(arguments.folder, registry.load(arguments.plugin).parts)
     if arguments.json:
         print(json.dumps(as_json(story), ensure_ascii=False, indent=2))
         return 0
@@ -70,13 +74,13 @@ class Story:
     evaluations: int
 
 
-def read(folder: Path) -> Story:
+def read(folder: Path, parts: Parts | None = None) -> Story:
     """Read a run's folder; a `StorageError` says what is wrong with it."""
     from epicortex.run import lineage
     from epicortex.run.record import read_run
 
     record = read_run(folder)
-    champion = record.champion() if record.history else None
+    champion = record.champion(parts) if record.history else None
     failures: Counter[str] = Counter()
     evaluations = 0
 

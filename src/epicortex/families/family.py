@@ -50,9 +50,11 @@ class Part:
     """One part of a network, such as a layer, as people see it."""
 
     kind: str
-    """What it is, in one word or two: conv, full, out, block, node."""
+    """The word for it: conv, full, out, block."""
+    title: str
+    """What it is, in words, such as `convolution`."""
     text: str
-    """What it is, in full, such as `conv[3×3 5×1]/2×2`."""
+    """All of it in one line, such as `conv[3×3 5×1]/2×2`."""
     output: Shape
     """The shape of what it gives."""
     parameters: int
@@ -165,3 +167,6 @@ class Family(Protocol[P]):
 
     def outline(self, description: Any) -> Outline:
         """A structure, as `encode` describes it, for people; anything else is a `GenomeError`."""
+
+    def kernels(self, phenotype: P) -> tuple[tuple[Array, ...], ...]:
+        """For each part of the outline the weights of its kernels, each [channels, *shape]; for pictures."""

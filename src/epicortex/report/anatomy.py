@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epicortex.families.layered.genome import Genome, Layer, Shape
-from epicortex.families.layered.phenotype import Phenotype
+from epicortex.champion.file import Champion
+from epicortex.families.family import Array, Outline, Part, Shape
 from epicortex.pages.units import times
 from epicortex.report import pictures
 from epicortex.report.legend import kernel_words
@@ -68,63 +69,58 @@ class KernelLayer:
     kernels: list[KernelPicture]
 
 
-def stations(genome: Genome) -> list[Station]:
+def stations(outline: Outline) -> list[Station]:
     """The champion's architecture from input to output."""
-    largest = max(genome.input_shape[1:], default=1)
-    drawn = [_station("input", "Input", "", genome.input_shape, "", largest, genome.spatial > 0)]
-    rows = zip(genome.layers, genome.output_shapes, genome.layer_parameters, strict=True)
-    for number, (layer, shape, parameters) in enumerate(rows, 1):
+    shape = outline.input_shape
+    largest = max(shape[1:], default=1)
+    drawn = [_station("input", "Input", "", shape, "", largest, len(shape) > 1)]
+    for number, part in enumerate(outline.parts, 1):
+        maps = bool(part.kernels)
         drawn.append(
             _station(
-                layer.type,
-                _title(number, layer),
-                kernel_words(layer, 120),
-                shape if layer.type == "conv" else shape[:1],
-                f"{count(parameters)} parameters",
+                part.kind,
+                _title(number, part),
+                kernel_words(part, 120),
+                part.output if maps else part.output[:1],
+                f"{count(part.parameters)} parameters",
                 largest,
-                layer.type == "conv",
+                maps,
             )
         )
     return drawn
 
 
-def kernel_layers(phenotype: Phenotype) -> list[KernelLayer]:
+def kernel_layers(champion: Champion) -> list[KernelLayer]:
     """The kernels of every convolution, the lowest first; of very large layers and networks the first."""
-    layers: list[KernelLayer] = []
-    genome = phenotype.genome
-    for number, (layer, below) in enumerate(zip(genome.layers, genome.input_shapes, strict=True), 1):
-        if layer.type != "conv" or len(layers) == MOST_LAYERS:
-            continue
-        weight = phenotype.weights[number - 1].weight
-        shown = min(layer.nodes, MOST_KERNELS)
-        # Of huge kernels fewer channels, so that no picture is larger than a page.
-        channels = max(1, min(below[0], MOST_CHANNELS, MOST_WEIGHTS // math.prod(layer.extent)))
-        scale = float(np.abs(np.nan_to_num(weight)).max())
-        drawn = [
-            _picture(_cut(weight[place, :channels], shape), scale)
-            for place, shape in enumerate(layer.kernels[:shown])
-        ]
-        largest = max(max(picture.width, picture.height) for picture in drawn)
-        pixel = max(3, min(18, _KERNEL_PIXELS // largest))
-        kernels = [
-            KernelPicture(f"kernel {place}", times(shape), picture, pixel * picture.width)
-            for place, (shape, picture) in enumerate(zip(layer.kernels[:shown], drawn, strict=True), 1)
-        ]
-        about = f"{plural(layer.nodes, 'kernel')} over {plural(below[0], 'channel')} of {times(below[1:])}"
-        if shown < layer.nodes:
-            about += f"; the first {shown} are shown"
-        if channels < below[0]:
-            about += f"; of each kernel the first {channels} channels"
-        layers.append(
-            KernelLayer(_title(number, layer), f"{about}; full colour is a weight of ±{scale:.2g}", kernels)
-        )
-    return layers
+    parts = champion.outline.parts
+    weights = champion.family.kernels(champion.phenotype)
+    rows = [row for row in enumerate(zip(parts, weights, strict=True), 1) if row[1][1]]
+    return [_kernel_layer(number, part, own) for number, (part, own) in rows[:MOST_LAYERS]]
 
 
-def _title(number: int, layer: Layer) -> str:
-    if layer.type == "conv":
-        return f"Layer {number}: convolution"
-    return f"Layer {number}: fully connected" if layer.type == "full" else "Output"
+def _kernel_layer(number: int, part: Part, weights: Sequence[Array]) -> KernelLayer:
+    shown, below = min(len(weights), MOST_KERNELS), weights[0].shape[0]
+    # Of huge kernels fewer channels, so that no picture is larger than a page.
+    extent = math.prod(max(sizes) for sizes in zip(*part.kernels, strict=True))
+    channels = max(1, min(below, MOST_CHANNELS, MOST_WEIGHTS // extent))
+    scale = max(float(np.abs(np.nan_to_num(weight)).max()) for weight in weights)
+    drawn = [_picture(weight[:channels], scale) for weight in weights[:shown]]
+    largest = max(max(picture.width, picture.height) for picture in drawn)
+    pixel = max(3, min(18, _KERNEL_PIXELS // largest))
+    kernels = [
+        KernelPicture(f"kernel {place}", times(weight.shape[1:]), picture, pixel * picture.width)
+        for place, (weight, picture) in enumerate(zip(weights, drawn, strict=False), 1)
+    ]
+    about = f"{plural(len(weights), 'kernel')} over {plural(below, 'channel')}"
+    if shown < len(weights):
+        about += f"; the first {shown} are shown"
+    if channels < below:
+        about += f"; of each kernel the first {channels} channels"
+    return KernelLayer(_title(number, part), f"{about}; full colour is a weight of ±{scale:.2g}", kernels)
+
+
+def _title(number: int, part: Part) -> str:
+    return "Output" if part.kind == "out" else f"Layer {number}: {part.title}"
 
 
 def _station(
@@ -137,7 +133,7 @@ def _station(
         return Station(
             title,
             detail,
-            f"{plural(shape[0], 'map' if kind == 'conv' else 'channel')} of {times(shape[1:])}",
+            f"{plural(shape[0], 'map' if kind != 'input' else 'channel')} of {times(shape[1:])}",
             parameters,
             kind,
             sheets,
@@ -150,14 +146,6 @@ def _station(
     words = plural(shape[0], "class", "classes") if kind == "out" else plural(shape[0], "node")
     words = plural(shape[0], "column") if kind == "input" else words
     return Station(title, detail, words, parameters, kind, 0, 0, 0, dots, shape[0] > dots)
-
-
-def _cut(weight: NDArray[np.float32], shape: Shape) -> NDArray[np.float32]:
-    """A kernel [channels, *shape] out of the layer's weight, without the zeros around it."""
-    places = [
-        slice((size - own) // 2, (size + own) // 2) for size, own in zip(weight.shape[1:], shape, strict=True)
-    ]
-    return weight[(slice(None), *places)]
 
 
 def _picture(weight: NDArray[np.float32], scale: float) -> Picture:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from epicortex.ecosystem.history import History
-from epicortex.families.layered.genome import Genome, Shape
+from epicortex.families.family import Outline, Shape
 from epicortex.pages.units import Measure, label, times
 from epicortex.report.legend import (
     REST,
@@ -18,9 +18,9 @@ from epicortex.report.legend import (
     colour,
     common_attempts,
     common_shapes,
-    genome_lines,
     largest_species,
     species_colour,
+    structure_lines,
 )
 from epicortex.report.summary import Gathered, Point
 from epicortex.text import plural
@@ -102,11 +102,11 @@ def sizes(gathered: Gathered, measure: Measure) -> Figure:
     places: dict[int, int] = {}
     texts: list[str] = []
 
-    def place(genome: Genome) -> int:
+    def place(genome: Outline) -> int:
         # Equal genomes are one object here, and asking for its identity is quicker than comparing.
         if id(genome) not in places:
             places[id(genome)] = len(texts)
-            texts.append("<br>".join(genome_lines(genome)))
+            texts.append("<br>".join(structure_lines(genome)))
         return places[id(genome)]
 
     def dots(points: Sequence[Point], **more: Any) -> Figure:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from epicortex.families.layered.genome import Genome, Layer, Shape
+from epicortex.families.family import Outline, Part, Shape
 from epicortex.pages.units import times
 from epicortex.report.summary import Attempts, Gathered
 
@@ -75,31 +75,29 @@ def attempt_name(row: Attempts) -> str:
     return f"{row.type} {'+' if row.direction == 'grow' else '−'}"
 
 
-def genome_lines(genome: Genome) -> list[str]:
-    """A genome in short: a line a layer, kernels counted by shape.
-
-    >>> from epicortex.families.layered.genome import ConvLayer
-    >>> genome_lines(Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3), (3, 3)), (2, 2)),), 10))
-    ['conv 3: 2 of 3×3, 1 of 1×3; stride 2×2', 'out 10']
-    """
-    lines = [f"{layer.type} {layer.nodes}{_kernels(layer)}" for layer in genome.layers]
+def structure_lines(outline: Outline) -> list[str]:
+    """A structure in short: a line a part, kernels counted by shape."""
+    lines = [
+        f"{part.kind} {part.nodes}" + (f": {kernel_words(part)}" if part.kernels else "")
+        for part in outline.parts
+    ]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES - 2], f"… {len(lines) - _MOST_LINES + 1} more …", lines[-1]]
     return lines
 
 
-def kernel_words(layer: Layer, longest: int = _LONGEST_LINE) -> str:
-    """The kernels of a convolution and its stride; of very many shapes the most frequent."""
-    if layer.type != "conv":
+def kernel_words(part: Part, longest: int = _LONGEST_LINE) -> str:
+    """The kernels of a part and its stride; of very many shapes the most frequent.
+
+    >>> kernel_words(Part("conv", "convolution", "", (3, 4, 4), 30, 3, (2, 2), ((3, 3), (1, 3), (3, 3))))
+    '2 of 3×3, 1 of 1×3; stride 2×2'
+    """
+    if not part.kernels:
         return ""
-    groups = sorted(Counter(layer.kernels).items(), key=lambda item: (-item[1], item[0]))
+    groups = sorted(Counter(part.kernels).items(), key=lambda item: (-item[1], item[0]))
     words = [f"{number} of {times(shape)}" for shape, number in groups]
     text = ", ".join(words)
     while len(text) > longest and len(words) > 1:
         words.pop()
         text = ", ".join(words) + f", {sum(number for _, number in groups[len(words) :])} others"
-    return text + (f"; stride {times(layer.stride)}" if set(layer.stride) != {1} else "")
-
-
-def _kernels(layer: Layer) -> str:
-    return f": {kernel_words(layer)}" if layer.type == "conv" else ""
+    return text + (f"; stride {times(part.stride)}" if set(part.stride) - {1} else "")

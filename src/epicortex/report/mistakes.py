@@ -86,13 +86,15 @@ class Tested:
 
 def look(run: RunRecord, champion: Champion, data_dir: Path | None = None) -> Tested | str:
     """The champion on its test set, or why that is not known."""
+    if run.config.evaluator != "backprop":
+        return f"fitness comes from the evaluator {one_line(run.config.evaluator)}, not from labelled data."
     try:
         data = _find_data(run, data_dir)
     except (EpiCortexError, OSError) as error:
         return one_line(str(error), 400)
     if not len(data.y_test):
         return f"{one_line(data.name)} has no test part."
-    if (champion.genome.input_shape, champion.genome.classes) != (data.input_shape, len(data.classes)):
+    if (champion.outline.input_shape, champion.outline.outputs) != (data.input_shape, len(data.classes)):
         return "the champion does not fit the data of this run."
     if len(data.classes) > MOST_IN_PICTURE:
         return f"a matrix of {len(data.classes):,} classes is too large to be drawn."
@@ -146,12 +148,6 @@ def _find_data(run: RunRecord, data_dir: Path | None) -> DataSet:
 
 
 def _probabilities(champion: Champion, x: Any) -> NDArray[np.float64]:
-    import torch
+    from epicortex.champion.module import Classifier
 
-    network = champion.network().eval()
-    parts = []
-    with torch.inference_mode():
-        for start in range(0, len(x), _BATCH):
-            inputs = champion.scaling.apply(np.asarray(x[start : start + _BATCH]))
-            parts.append(network(torch.from_numpy(inputs)).double().softmax(1).numpy())
-    return np.concatenate(parts)
+    return Classifier(champion).predict_proba(x).astype(np.float64)

@@ -11,7 +11,7 @@ from typing import Final
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.stopping import Progress, limit_reached
-from epicortex.families.layered.genome import Genome, Shape
+from epicortex.families.family import Outline, Shape
 from epicortex.pages.units import Measure, share, times
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import Gathered, kernel_counts
@@ -54,8 +54,9 @@ class Material:
 
 def status(material: Material) -> str:
     """Whether the run is over, and why."""
-    evolution, done = material.run.config.evolution, len(material.history)
-    match limit_reached(Progress.of_history(material.history, evolution), evolution):
+    config, done = material.run.config, len(material.history)
+    evolution = config.evolution
+    match limit_reached(Progress.of_history(material.history, config), evolution):
         case "target":
             return f"stopped at its target of {material.measure.text(evolution.target)}"
         case "generations" | "trainings":
@@ -105,9 +106,9 @@ def _result(material: Material, champion: Champion) -> str:
 
 
 def _champion(material: Material, champion: Champion) -> str:
-    genome, lineage = champion.genome, material.lineage
-    text = f"It has {plural(genome.parameters, 'parameter')} in {_layers(genome)}."
-    shapes = kernel_counts(genome)
+    outline, lineage = champion.outline, material.lineage
+    text = f"It has {plural(outline.parameters, 'parameter')} in {_layers(outline)}."
+    shapes = kernel_counts(outline)
     if shapes:
         text += f" {_shapes(shapes)}"
     founders = sum(not one.parents for one in lineage)
@@ -136,15 +137,11 @@ def _shapes(shapes: Counter[Shape]) -> str:
     return f"Of its {total}, most are {listed(f'{times(shape)} ({number})' for shape, number in common)}."
 
 
-def _layers(genome: Genome) -> str:
-    convolutions = genome.convolutions
-    full = len(genome.hidden) - convolutions
-    parts = []
-    if convolutions:
-        parts.append(plural(convolutions, "convolution"))
-    if full:
-        parts.append(plural(full, "fully connected layer"))
-    return listed([*parts, "the output layer"]) if parts else "its output layer alone"
+def _layers(outline: Outline) -> str:
+    *hidden, last = [part.title for part in outline.parts]
+    if not hidden:
+        return f"its {last} alone"
+    return listed([*(plural(number, title) for title, number in Counter(hidden).items()), f"the {last}"])
 
 
 def _inheritance(material: Material) -> str:

@@ -120,7 +120,7 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
         Fact(
             "best fitness", material.measure.text(facts.fitness), f"on the {one_line(facts.fitness_on)} set"
         ),
-        Fact("parameters", count(champion.genome.parameters), "of the champion"),
+        Fact("parameters", count(champion.outline.parameters), "of the champion"),
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
         Fact("networks", count(history[-1].networks), f"at the end; {trained} trainings"),
         Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
@@ -144,7 +144,7 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
 
 
 def _champion(material: Material, champion: Champion) -> dict[str, Any]:
-    facts, own = champion.facts, kernel_counts(champion.genome)
+    facts, own = champion.facts, kernel_counts(champion.outline)
     common = legend.last_shapes(material.gathered)
     settled = ""
     if common:
@@ -155,12 +155,13 @@ def _champion(material: Material, champion: Champion) -> dict[str, Any]:
             "network": facts.network,
             "generation": facts.generation,
             "fitness": material.measure.text(facts.fitness),
-            "parameters": plural(champion.genome.parameters, "parameter"),
-            "activations": f"Activation after convolutions: {one_line(facts.conv_activation)}; after fully "
-            f"connected layers: {one_line(facts.full_activation)}.",
+            "parameters": plural(champion.outline.parameters, "parameter"),
+            "facts": "; ".join(
+                f"{one_line(name)}: {one_line(value)}" for name, value in champion.outline.facts.items()
+            ),
         },
-        "stations": anatomy.stations(champion.genome),
-        "kernel_layers": anatomy.kernel_layers(champion.phenotype),
+        "stations": anatomy.stations(champion.outline),
+        "kernel_layers": anatomy.kernel_layers(champion),
         "shapes_about": settled,
     }
 

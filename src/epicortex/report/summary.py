@@ -5,18 +5,19 @@ What the figures mean and how they look is left to the modules beside this one.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from epicortex.ecosystem.history import History
 from epicortex.ecosystem.state import Event
 from epicortex.errors import GenomeError, StorageError
-from epicortex.families.layered.genome import Genome, Shape
+from epicortex.families.family import Family, Outline, Shape
 from epicortex.storage import NetworkLine
 from epicortex.text import one_line
 
@@ -46,7 +47,7 @@ class Point:
     fitness: float
     generation: int
     network: int
-    genome: Genome
+    genome: Outline
 
 
 @dataclass(slots=True)
@@ -130,23 +131,25 @@ _KEPT_FAILURES: Final = 20
 class _Structure:
     """A genome, one object for all networks that have it, with its kernels counted."""
 
-    genome: Genome
+    genome: Outline
     kernels: tuple[tuple[Shape, int], ...]
 
 
-def kernel_counts(genome: Genome) -> Counter[Shape]:
-    """How many kernels of each shape a genome has.
+def kernel_counts(outline: Outline) -> Counter[Shape]:
+    """How many kernels of each shape a network has."""
+    return Counter(kernel for part in outline.parts for kernel in part.kernels)
 
-    >>> from epicortex.families.layered.genome import ConvLayer
-    >>> kernel_counts(Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3), (3, 3)), (1, 1)),), 10))
-    Counter({(3, 3): 2, (1, 3): 1})
+
+def gather(
+    lines: Iterable[NetworkLine], history: History, *, family: Family[Any] | None, followed: frozenset[int]
+) -> Gathered:
+    """Read the lines of all complete generations; the events of the networks `followed` are kept.
+
+    The family says what a genome means; there is none before the first generation is complete.
     """
-    return Counter(kernel for layer in genome.hidden if layer.type == "conv" for kernel in layer.kernels)
-
-
-def gather(lines: Iterable[NetworkLine], history: History, *, followed: frozenset[int]) -> Gathered:
-    """Read the lines of all complete generations; the events of the networks `followed` are kept."""
-    gathering = _Gathering(followed, sum(line.networks for line in history))
+    if family is None:
+        return Gathered()
+    gathering = _Gathering(family, followed, sum(line.networks for line in history))
     for line in lines:
         if line.generation > len(history):
             break
@@ -163,13 +166,14 @@ def gather(lines: Iterable[NetworkLine], history: History, *, followed: frozense
 class _Gathering:
     """Goes through the lines with what has to be remembered from one to the next."""
 
-    def __init__(self, followed: frozenset[int], total: int) -> None:
+    def __init__(self, family: Family[Any], followed: frozenset[int], total: int) -> None:
         self.result = Gathered()
+        self._family = family
         self._followed = followed
         self._step = max(1, -(-total // MOST_POINTS))
         self._structures: dict[int, _Structure] = {}
         """Each network's as it is now."""
-        self._known: dict[Genome, _Structure] = {}
+        self._known: dict[str, _Structure] = {}
         self._before: dict[int, float] = {}
         """The fitness of each network in the generation before."""
         self._best: dict[int, Point] = {}
@@ -202,7 +206,7 @@ class _Gathering:
         structure = self._structure(line)
         if line.species is not None:
             self._species[line.species] += 1
-            self.result.species.setdefault(line.species, structure.genome.species_key)
+            self.result.species.setdefault(line.species, structure.genome.key)
         for shape, number in structure.kernels:
             self._shapes[shape] += number
         self._add_events(line)
@@ -224,13 +228,14 @@ class _Gathering:
     def _structure(self, line: NetworkLine) -> _Structure:
         where = f"networks.jsonl, network {line.id} in generation {line.generation}"
         if not isinstance(line.genome, str):
-            try:
-                genome = Genome.from_dict(line.genome)
-            except GenomeError as error:
-                raise StorageError(f"{where}: {error}") from None
-            if genome not in self._known:
-                self._known[genome] = _Structure(genome, tuple(kernel_counts(genome).items()))
-            self._structures[line.id] = self._known[genome]
+            text = json.dumps(line.genome)
+            if text not in self._known:
+                try:
+                    outline = self._family.outline(line.genome)
+                except GenomeError as error:
+                    raise StorageError(f"{where}: {error}") from None
+                self._known[text] = _Structure(outline, tuple(kernel_counts(outline).items()))
+            self._structures[line.id] = self._known[text]
         if line.id not in self._structures:
             raise StorageError(f"{where} has a hash for its genome, but no line before has the genome itself")
         return self._structures[line.id]
@@ -270,7 +275,7 @@ class _Gathering:
             effect = self.result.clones if kind == "clone" else self.result.crossovers
             effect.add(line.fitness_before_training - sum(known) / len(known))
 
-    def _add_point(self, line: NetworkLine, genome: Genome, fitness: float) -> None:
+    def _add_point(self, line: NetworkLine, genome: Outline, fitness: float) -> None:
         self._fitness[line.id] = fitness
         point = Point(line.parameters, fitness, line.generation, line.id, genome)
         if self.result.evaluated % self._step == 0:

@@ -82,7 +82,7 @@ def front(material: Material) -> Table:
             material.measure.text(point.fitness),
             point.network,
             point.generation,
-            " → ".join(legend.genome_lines(point.genome)),
+            " → ".join(legend.structure_lines(point.genome)),
         )
         for point in material.gathered.front[:_MOST_FRONT]
     ]

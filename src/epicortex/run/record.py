@@ -12,6 +12,7 @@ from epicortex.champion.file import Champion
 from epicortex.config import Config
 from epicortex.ecosystem.history import Generation
 from epicortex.errors import StorageError
+from epicortex.registry import Parts
 from epicortex.storage import atomic, checkpoint, lines
 from epicortex.storage.atomic import LogMark
 from epicortex.storage.folder import RunInfo, read_config
@@ -37,9 +38,12 @@ class RunRecord:
         """Every network of every generation, line by line, without holding them all in memory."""
         return lines.read_networks(self.path / _NETWORKS, self.marks.get(_NETWORKS))
 
-    def champion(self) -> Champion:
-        """The run's champion; a `StorageError` before the first generation is complete."""
-        return champions.read(self.path)
+    def champion(self, parts: Parts | None = None) -> Champion:
+        """The run's champion; a `StorageError` before the first generation is complete.
+
+        `parts` holds the family, where it is a person's own.
+        """
+        return champions.read(self.path, parts)
 
     def check(self) -> None:
         """The logs are what the newest checkpoint says, no more and no less, and the champion can be read.
@@ -65,6 +69,6 @@ def read_run(path: Path | str) -> RunRecord:
     return RunRecord(path, config, info, history, marks)
 
 
-def load_champion(path: Path | str) -> Champion:
+def load_champion(path: Path | str, parts: Parts | None = None) -> Champion:
     """The champion of a run folder, or of a model file by itself."""
-    return champions.read(Path(path))
+    return champions.read(Path(path), parts)

@@ -186,11 +186,10 @@ def _write_config(path: Path, config: Config, info: RunInfo) -> None:
         [
             "# A run of EpiCortex. To change a setting, give it to `epicortex resume`: this file is sealed.",
             f"format = {FORMAT_VERSION}",
-            "",
+            settings.dumps(config),
             "[run]",
             *(f"{name} = {value}" for name, value in notes.items()),
             "",
-            settings.dumps(config),
         ]
     ).encode()
     seal = f"# sha256 {hashlib.sha256(text).hexdigest()}\n".encode()

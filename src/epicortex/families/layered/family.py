@@ -193,7 +193,16 @@ class LayeredFamily:
             parameters=genome.parameters,
             cost=genome.cost,
             parts=tuple(
-                Part(layer.type, str(layer), output, count, layer.nodes, layer.stride, layer.kernels)
+                Part(
+                    kind=layer.type,
+                    title=layer.title,
+                    text=str(layer),
+                    output=output,
+                    parameters=count,
+                    nodes=layer.nodes,
+                    stride=layer.stride,
+                    kernels=layer.kernels,
+                )
                 for layer, output, count in rows
             ),
             facts={
@@ -201,6 +210,11 @@ class LayeredFamily:
                 "activation of full layers": self.activations.full,
             },
         )
+
+    def kernels(self, phenotype: Phenotype) -> tuple[tuple[Array, ...], ...]:
+        """Those of the convolutions."""
+        pairs = zip(phenotype.genome.layers, phenotype.weights, strict=True)
+        return tuple(layer.kernel_weights(genes) for layer, genes in pairs)
 
     def _ours(self, phenotype: Phenotype) -> Phenotype:
         genome = phenotype.genome

@@ -38,6 +38,8 @@ class Layer(ABC):
 
     type: ClassVar[str]
     """The word for it in files and for people."""
+    title: ClassVar[str]
+    """What it is, in words."""
 
     if TYPE_CHECKING:  # at run time these are fields or properties of each type
 
@@ -111,6 +113,11 @@ class Layer(ABC):
     ) -> Array:
         """The weight alone."""
 
+    def kernel_weights(self, genes: Genes) -> tuple[Array, ...]:
+        """The weights of each kernel [channels, *shape], without the zeros around it."""
+        del genes
+        return ()
+
     # Its nodes.
 
     @abstractmethod
@@ -182,6 +189,7 @@ class ConvLayer(Layer):
     stride: Shape
 
     type = "conv"
+    title = "convolution"
 
     @property
     def nodes(self) -> int:
@@ -270,6 +278,12 @@ class ConvLayer(Layer):
         """New weights and biases, zeros around small kernels."""
         weight, bias = (placing.draw(shape, rules, rng) for shape in self.array_shapes(below).values())
         return Genes(np.where(placing.kernel_mask(self.kernels), weight, np.float32(0)), bias)
+
+    def kernel_weights(self, genes: Genes) -> tuple[Array, ...]:
+        """Each kernel cut out of the dense weight."""
+        return tuple(
+            placing.place(genes.weight[None, node], shape)[0] for node, shape in enumerate(self.kernels)
+        )
 
     def _refit_weight(
         self, weight: Array, old: Layer, before: Shape, below: Shape, rules: Rules, rng: np.random.Generator
@@ -417,6 +431,7 @@ class FullLayer(_DenseLayer):
     """A hidden layer that is fully connected."""
 
     type = "full"
+    title = "fully connected layer"
 
     @classmethod
     def drawn(cls, below: Shape, nodes: int, *, rules: Rules, rng: np.random.Generator) -> FullLayer:
@@ -436,6 +451,7 @@ class OutputLayer(_DenseLayer):
     """The output layer: fully connected, always there, a node for each class."""
 
     type = "out"
+    title = "output layer"
 
 
 HiddenLayer: TypeAlias = ConvLayer | FullLayer
