@@ -8,18 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from epicortex.config import TrainingConfig
-from epicortex.data import load
+from epicortex.data import DataSet, load
 from epicortex.ecosystem.jobs import Job
-from epicortex.evaluation import Trainer
-from epicortex.families.activations import Activations
-from epicortex.families.layered import draw_phenotype
+from epicortex.evaluation import scoring
+from epicortex.evaluation.backprop import Trainer
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, Genome
 
 KERNELS = ((1, 1), (3, 3), (1, 3), (3, 1), (3, 3), (1, 1), (3, 3), (1, 3), (3, 3), (3, 1))
 GENERATIONS = 20
+FAMILY = LayeredFamily(Problem((1, 8, 8), 10))
 
 
-def accuracy(trainer: Trainer, seed: int) -> float:
+def accuracy(data: DataSet, trainer: Trainer, seed: int) -> float:
     """The test accuracy after twenty generations of one network."""
     genome = Genome((1, 8, 8), (ConvLayer(KERNELS, (1, 1)),), 10)
     phenotype = draw_phenotype(genome, rng=np.random.default_rng(seed))
@@ -27,12 +29,12 @@ def accuracy(trainer: Trainer, seed: int) -> float:
         trained = trainer.run(Job(seed, generation, 1, phenotype)).phenotype
         assert trained is not None
         phenotype = trained
-    return trainer.score(phenotype).accuracy
+    return scoring.score(phenotype, FAMILY, data).accuracy
 
 
 if __name__ == "__main__":
     data = load("digits")
     for shift in (0.0, 0.125):
         settings = TrainingConfig(min_steps=50, fitness_on="validation", validation_fraction=0.2, shift=shift)
-        trainer = Trainer(data, settings, Activations(), seed=1)
-        print(f"shift {shift}:", ", ".join(f"{accuracy(trainer, seed):.1%}" for seed in range(1, 6)))
+        trainer = Trainer(data, FAMILY, settings, seed=1)
+        print(f"shift {shift}:", ", ".join(f"{accuracy(data, trainer, seed):.1%}" for seed in range(1, 6)))

@@ -28,9 +28,8 @@ from benchmarks.workers import MNIST, networks, random_data, setup, train
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling, load
 from epicortex.ecosystem.jobs import Job, Outcome
-from epicortex.engines import Engine, WorkerSetup, create, enlisted
+from epicortex.engines import Engine, create, enlisted
 from epicortex.errors import DataError
-from epicortex.families.activations import Activations
 from epicortex.families.layered import draw_phenotype
 from epicortex.families.layered.genome import Genome
 from epicortex.run.schedule import Schedule
@@ -44,11 +43,12 @@ ALLOWED_DISPATCH = 2e-3
 def overhead(names: Sequence[str], data: DataSet, count: int, pieces: int) -> bool:
     """The seconds of each engine for the same networks; the engines take turns at each piece of them."""
     grown = networks(data.input_shape, count)
-    jobs = Schedule().longest_first([Job(number, 1, 1, one) for number, one in enumerate(grown)])
+    ready = setup(data)
+    jobs = Schedule(ready.family).longest_first([Job(number, 1, 1, one) for number, one in enumerate(grown)])
     config = Config(training=TrainingConfig(workers=WORKERS))
     times: dict[str, list[float]] = {name: [] for name in names}
     with contextlib.ExitStack() as stack:
-        engines = {name: stack.enter_context(create(name, setup(data), config)) for name in names}
+        engines = {name: stack.enter_context(create(name, ready, config)) for name in names}
         for engine in engines.values():
             train(engine, jobs[-2 * WORKERS :])
         for turn in range(pieces):
@@ -79,7 +79,7 @@ def dispatch(names: Sequence[str], count: int) -> bool:
     )
     phenotype = draw_phenotype(Genome((1, 4, 4), (), 2), rng=np.random.default_rng(1))
     config = Config(training=TrainingConfig(workers=WORKERS))
-    ready = WorkerSetup(data=tiny, training=config.training, activations=Activations(), seed=1)
+    ready = setup(tiny)
     jobs = [Job(number, 1, 1, phenotype, train=False) for number in range(count)]
     good = True
     print(f"{count:,} empty jobs, {WORKERS} workers:")

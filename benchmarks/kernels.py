@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from epicortex.families.layered.genome import Genome, Shape
-from epicortex.report.summary import kernel_counts
+from epicortex.families.family import Shape
+from epicortex.families.layered.genome import Genome
 from epicortex.run.record import read_run
 
 
@@ -41,8 +41,8 @@ def multiplications(genome: Genome) -> int:
 
 def described(generation: int, networks: Sequence[Genome]) -> str:
     """A row of the table."""
-    kernels: Counter[Shape] = sum(map(kernel_counts, networks), Counter())
     layers = [layer for genome in networks for layer in genome.hidden if layer.type == "conv"]
+    kernels: Counter[Shape] = Counter(kernel for layer in layers for kernel in layer.kernels)
     total = kernels.total()
     area = sum(math.prod(shape) * number for shape, number in kernels.items()) / total
     single = sum(number for shape, number in kernels.items() if math.prod(shape) == 1) / total

@@ -36,8 +36,8 @@ from epicortex.ecosystem.jobs import Job
 from epicortex.engines import Engine
 from epicortex.engines.serving import keep_freed_memory
 from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.families.activations import SmoothRectifier
 from epicortex.families.layered.genome import ConvLayer, Genome
+from epicortex.families.modules import SmoothRectifier
 
 BATCH, SCORED = 128, 1000
 

@@ -15,7 +15,7 @@ import random
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ from benchmarks.measure import processor_seconds, row
 from benchmarks.simulated import SimulatedEngine, config_for, outcome
 from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.history import Generation
+from epicortex.engines.serving import inward, outward
 from epicortex.evolution import Evolution
-from epicortex.families.layered import LayeredFamily, Rules
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
 from epicortex.pages.svg import picture
 from epicortex.report.figures import Figure, axis
 from epicortex.run.lifecycle import evolve
@@ -108,15 +110,19 @@ def duration(network: int, mean: float) -> float:
 def apart(networks: int, shape: tuple[int, ...]) -> dict[str, float]:
     """What a network costs in each step by itself, the least of three: less than in a run."""
     config = config_for(networks, 5)
-    evolution = Evolution(config, LayeredFamily(shape, 10, rules=Rules.from_config(config.evolution)))
+    family = LayeredFamily.from_config(config, Problem(shape, 10))
+    evolution = Evolution(config, family)
     state = evolution.start()
     for _ in range(2):
         state = evolution.tell(state, [outcome(job) for job in evolution.ask(state)]).state
     jobs = evolution.ask(state)
     outcomes = [outcome(job) for job in jobs]
-    back = [pickle.dumps(one, protocol=5) for one in outcomes]
+    back = [
+        pickle.dumps(replace(one, phenotype=family.encode(job.phenotype)), protocol=5)
+        for one, job in zip(outcomes, jobs, strict=True)
+    ]
     step = evolution.tell(state, outcomes)
-    snapshot = checkpoint.take(step.state)
+    snapshot = checkpoint.take(step.state, family)
 
     def cost(work: Callable[[], Any]) -> float:
         return min(processor_seconds(work) for _ in range(3)) / len(jobs)
@@ -126,7 +132,8 @@ def apart(networks: int, shape: tuple[int, ...]) -> dict[str, float]:
         mark = LogMark(0, "")
 
         def journal() -> None:
-            journal = Journal(folder / "a.journal", Heading("run", state.generation, "digest"))
+            heading = Heading("run", state.generation, "digest")
+            journal = Journal(folder / "a.journal", heading, family=family)
             for one in outcomes:
                 journal.append(one)
             journal.sync()
@@ -134,17 +141,19 @@ def apart(networks: int, shape: tuple[int, ...]) -> dict[str, float]:
             (folder / "a.journal").unlink()
 
         def write() -> None:
-            lines.network_lines(step.evaluated)
+            lines.network_lines(step.evaluated, family)
             logs = {"history.jsonl": mark, "networks.jsonl": mark}
             checkpoint.write(folder, snapshot, run="run", logs=logs, keep=1)
 
         return {
-            "dispatch": cost(lambda: [pickle.dumps(job, protocol=5) for job in jobs]),
-            "result": cost(lambda: [pickle.loads(one) for one in back]),
+            "dispatch": cost(lambda: [pickle.dumps(outward(job, family), protocol=5) for job in jobs]),
+            "result": cost(
+                lambda: [inward(pickle.loads(one), job, family) for one, job in zip(back, jobs, strict=True)]
+            ),
             "journal": cost(journal),
             "checkpoint": cost(write),
             "evolution": cost(lambda: (evolution.ask(state), evolution.tell(state, outcomes))),
-            "snapshot": cost(lambda: checkpoint.take(step.state)),
+            "snapshot": cost(lambda: checkpoint.take(step.state, family)),
         }
 
 

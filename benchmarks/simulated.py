@@ -1,7 +1,7 @@
 """An engine of any number of workers that only seem to train: for the costs of the main process.
 
 A job takes as long as it is told to, and no processor. What the main process does for a job is real: it is
-pickled, and its outcome is unpickled and given back as the engines of clusters do it. What the library below
+encoded and pickled, and its outcome is given back as the engines of clusters do it. What the library below
 an engine costs for a job can be added, as processor time spent.
 """
 
@@ -16,14 +16,18 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
 from epicortex.config import Config, changed
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup
 from epicortex.engines.returns import Returns
+from epicortex.engines.serving import outward
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError
-from epicortex.families.layered.phenotype import LayerWeights, Phenotype
+from epicortex.families.family import Family
+from epicortex.families.genes import Genes
+from epicortex.families.layered.phenotype import Phenotype
 
 
 class SimulatedEngine(Engine):
@@ -41,6 +45,7 @@ class SimulatedEngine(Engine):
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, Task]] = []
         self._numbers = itertools.count()
+        self._family: Family[Any] | None = None
         self._thread = threading.Thread(target=self._lead, name="simulated-lead", daemon=True)
         self._thread.start()
 
@@ -49,7 +54,9 @@ class SimulatedEngine(Engine):
         return self._count
 
     def prepare(self, setup: WorkerSetup) -> None:
-        del setup
+        self._family = setup.family
+        with self._changed:
+            self._changed.notify()
 
     def submit(self, job: Job) -> Future[Outcome]:
         future = self._tasks.put(job)
@@ -85,8 +92,9 @@ class SimulatedEngine(Engine):
             self._tasks.put_back(task)
 
     def _hand_out(self) -> None:
-        while len(self._due) < self._count and (task := self._tasks.take(0)) is not None:
-            pickle.dumps(task.job, protocol=5)
+        family = self._family
+        while family and len(self._due) < self._count and (task := self._tasks.take(0)) is not None:
+            pickle.dumps(outward(task.job, family), protocol=5)
             _spend(self._cost)
             due = time.monotonic() + self._duration(task.job)
             heapq.heappush(self._due, (due, next(self._numbers), task))
@@ -100,7 +108,9 @@ def outcome(job: Job, took: float = 0.0) -> Outcome:
 
     Copying the arrays and checking them again takes about as long as unpickling them.
     """
-    weights = tuple(LayerWeights(layer.weight.copy(), layer.bias.copy()) for layer in job.phenotype.weights)
+    weights = tuple(
+        Genes(**{name: array.copy() for name, array in genes.items()}) for genes in job.phenotype.weights
+    )
     score = random.Random(f"{job.network} {job.generation}").random()
     return Outcome(
         job.network,

@@ -18,7 +18,8 @@ from epicortex.config import Config, changed
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.evolution import Evolution
-from epicortex.families.layered import LayeredFamily, Rules
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
 
 SMALL, LARGE = 100, 10_000
 ALLOWED = 1.5
@@ -45,14 +46,14 @@ def evolution(networks: int, species: int, *, speciation: bool) -> Evolution:
     config = changed(
         Config(),
         evolution={
-            "speciation": speciation,
+            "speciation": "key" if speciation else "none",
             "initial_networks": networks,
             "max_networks": networks,
             "initial_species": species // 4,
             "max_species": species,
         },
     )
-    return Evolution(config, LayeredFamily((1, 8, 8), 10, rules=Rules.from_config(config.evolution)))
+    return Evolution(config, LayeredFamily.from_config(config, Problem((1, 8, 8), 10)))
 
 
 def generations(evolution: Evolution, *, first: int, count: int) -> list[Generation]:

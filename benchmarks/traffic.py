@@ -17,8 +17,10 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from benchmarks.engines import WORKERS, mpiexec
 from benchmarks.measure import row
@@ -27,6 +29,8 @@ from epicortex.config import Config, changed
 from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import Engine, WorkerSetup, create, enlisted
+from epicortex.engines.serving import outward
+from epicortex.families.family import Family
 from epicortex.run.lifecycle import evolve
 
 
@@ -35,6 +39,7 @@ class Counted(Engine):
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
+        self._family: Family[Any]
         self.out = 0
         self.back = 0
 
@@ -43,10 +48,11 @@ class Counted(Engine):
         return self._inner.workers
 
     def prepare(self, setup: WorkerSetup) -> None:
+        self._family = setup.family
         self._inner.prepare(setup)
 
     def submit(self, job: Job) -> Future[Outcome]:
-        self.out += len(pickle.dumps(job, protocol=5))
+        self.out += len(pickle.dumps(outward(job, self._family), protocol=5))
         future = self._inner.submit(job)
         future.add_done_callback(self._count)
         return future
@@ -55,7 +61,9 @@ class Counted(Engine):
         self._inner.close()
 
     def _count(self, future: Future[Outcome]) -> None:
-        self.back += len(pickle.dumps(future.result(), protocol=5))
+        outcome = future.result()
+        encoded = replace(outcome, phenotype=self._family.encode(outcome.phenotype))
+        self.back += len(pickle.dumps(encoded, protocol=5))
 
 
 def crossed() -> int:

@@ -22,7 +22,8 @@ from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Job
 from epicortex.engines import Engine, WorkerSetup, create
 from epicortex.engines.processes import ProcessEngine
-from epicortex.families.activations import Activations
+from epicortex.evaluation.backprop import Backprop
+from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.run.schedule import Schedule
@@ -51,7 +52,7 @@ def random_data(shape: tuple[int, ...], train: int, test: int, path: Path) -> Da
 def networks(shape: tuple[int, ...], count: int) -> list[Phenotype]:
     """Networks as they come about after some generations: grown from the minimal one, 4 to 20 times."""
     rng = np.random.default_rng(1)
-    family = LayeredFamily(shape, 10)
+    family = LayeredFamily(Problem(shape, 10))
     grown = []
     for _ in range(count):
         phenotype = family.minimal(rng)
@@ -62,7 +63,9 @@ def networks(shape: tuple[int, ...], count: int) -> list[Phenotype]:
 
 
 def setup(data: DataSet) -> WorkerSetup:
-    return WorkerSetup(data=data, training=TrainingConfig(), activations=Activations(), seed=1)
+    """What workers need to train on these data as the paper says."""
+    family = LayeredFamily(Problem(data.input_shape, len(data.classes)))
+    return WorkerSetup(recipe=Backprop(family, TrainingConfig(), 1), family=family, data=data)
 
 
 def running(data: DataSet, workers: int) -> Engine:
@@ -85,13 +88,14 @@ def train(engine: Engine, jobs: Sequence[Job]) -> float:
 def throughput(data: DataSet, count: int, rounds: int) -> None:
     """Networks per second with one worker, with two, and in a loop without an engine, in turns."""
     jobs = [Job(number, 1, 1, one) for number, one in enumerate(networks(data.input_shape, count))]
-    jobs = Schedule().longest_first(jobs)
-    trainer = setup(data).trainer()
+    alone = setup(data)
+    jobs = Schedule(alone.family).longest_first(jobs)
+    evaluator = alone.evaluator()
     times: dict[str, list[float]] = {"loop": [], "one": [], "two": []}
     busy = []
     with running(data, 1) as one, running(data, 2) as two:
         for _ in range(rounds):
-            times["loop"].append(seconds(lambda: [trainer.run(job) for job in jobs]))
+            times["loop"].append(seconds(lambda: [evaluator.run(job) for job in jobs]))
             times["one"].append(seconds(lambda: train(one, jobs)))
             times["two"].append(seconds(lambda: busy.append(train(two, jobs))))
     middle = {name: statistics.median(values) for name, values in times.items()}

@@ -6,7 +6,9 @@ import numpy as np
 
 from epicortex.champion.file import Champion, Facts
 from epicortex.data import Scaling
-from epicortex.families.layered import draw_phenotype
+from epicortex.families.activations import Activations
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 
 LAYERS: dict[tuple[int, ...], tuple[ConvLayer | FullLayer, ...]] = {
@@ -30,13 +32,14 @@ def make_champion(
     means = tuple(0.3 + 0.1 * channel for channel in range(shape[0]))
     return Champion(
         draw_phenotype(genome, rng=np.random.default_rng(1)),
+        LayeredFamily(Problem(shape, len(classes)), activations=Activations("leaky_relu", full)),
         Scaling(divisor, means, (0.25,) * shape[0]),
-        Facts("leaky_relu", full, classes, "drawn", 7, 3, 0.5, "validation", None, 1),
+        Facts(classes, "drawn", 7, 3, 0.5, "validation", None, 1),
     )
 
 
 def raw_values(champion: Champion, samples: int) -> np.ndarray:
     """Raw values such as this champion takes."""
     rng = np.random.default_rng(samples)
-    pixels = rng.integers(0, 256, (samples, *champion.genome.input_shape))
+    pixels = rng.integers(0, 256, (samples, *champion.outline.input_shape))
     return (pixels * champion.scaling.divisor / 255).astype(np.float32)

@@ -8,8 +8,10 @@ from typing import Final
 import numpy as np
 from hypothesis import strategies as st
 
-from epicortex.families.layered import draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer, Shape
+from epicortex.families.family import Problem, Shape
+from epicortex.families.layered import LayeredFamily, draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.layers import HiddenLayer
 from epicortex.families.layered.phenotype import Phenotype
 
 #: The inputs that evolution must cope with: images, a wide one, a table, a signal, a volume.
@@ -79,6 +81,20 @@ def phenotypes(draw: st.DrawFn, shapes: Sequence[Shape] = SMALL_SHAPES) -> Pheno
     """A genome with drawn weights."""
     # a seed that no test uses itself: equal numbers by accident would look like inherited ones
     return draw_phenotype(draw(genomes(shapes)), rng=np.random.default_rng([draw(seeds), 1]))
+
+
+@st.composite
+def families(draw: st.DrawFn, shapes: Sequence[Shape] = SMALL_SHAPES) -> LayeredFamily:
+    """Layered networks for any one problem."""
+    return LayeredFamily(Problem(draw(st.sampled_from(shapes)), draw(st.integers(1, 4))))
+
+
+@st.composite
+def members(draw: st.DrawFn, family: LayeredFamily) -> Phenotype:
+    """A network of this family, with drawn weights."""
+    shape, classes = family.problem.input_shape, family.problem.outputs
+    genome = Genome(shape, draw(genomes([shape])).hidden, classes)
+    return draw_phenotype(genome, rng=np.random.default_rng([draw(seeds), 3]))
 
 
 @st.composite

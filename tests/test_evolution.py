@@ -14,8 +14,8 @@ from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import RunError
 from epicortex.evolution import Evolution, Step, stop_reason
-from epicortex.families.family import Family
-from epicortex.families.layered import LayeredFamily, Rules
+from epicortex.families.family import Family, Problem
+from epicortex.families.layered import LayeredFamily
 from tests.ecosystem.invariants import Witness
 from tests.ecosystem.world import (
     BeadFamily,
@@ -31,10 +31,10 @@ from tests.ecosystem.world import (
 SMALL: dict[str, Any] = {"initial_networks": 12, "max_networks": 20, "initial_species": 3, "max_species": 6}
 
 
-def family(kind: str, config: Config) -> Family:
+def family(kind: str, config: Config) -> Family[Any]:
     if kind == "beads":
         return BeadFamily()
-    return LayeredFamily((1, 8, 8), 10, rules=Rules.from_config(config.evolution))
+    return LayeredFamily.from_config(config, Problem((1, 8, 8), 10))
 
 
 def evolution(kind: str = "beads", **changes: Any) -> Evolution:
@@ -58,7 +58,7 @@ def witnessed(kind: str, generations: int, *, failing: float = 0.03, **changes: 
     whole = config(**changes)
     rules = Evolution(whole, family(kind, whole))
     now = rules.start()
-    witness = Witness(rules.family, whole.evolution, now)
+    witness = Witness(rules.family, whole, now)
     for _ in range(generations):
         step = rules.tell(now, random_outcomes(rules.ask(now), failing=failing))
         witness.check(now, step)
@@ -245,7 +245,7 @@ def ended(generation: int, fitness: float | None = None, last_rise: int = 0) -> 
 
 
 def test_a_run_stops_for_one_of_four_reasons() -> None:
-    rules = settings(generations=10, target=0.95, plateau=4, minutes=30)
+    rules = settings(generations=10, target=0.95, plateau=4, minutes=30).evolution
     assert stop_reason(ended(0), rules, 0.0) is None
     assert stop_reason(ended(9, 0.94, 6), rules, 29.9) is None
     assert stop_reason(ended(10, 0.94, 9), rules, 0.0) == "all 10 generations are done"
@@ -255,6 +255,6 @@ def test_a_run_stops_for_one_of_four_reasons() -> None:
 
 
 def test_without_limits_only_the_number_of_generations_ends_a_run() -> None:
-    rules = settings(generations=10)
+    rules = settings(generations=10).evolution
     assert stop_reason(ended(9, 1.0, 1), rules, 1e9) is None
     assert stop_reason(ended(11, 1.0, 1), rules, 0.0) == "all 10 generations are done"

@@ -56,14 +56,14 @@ def _evolution(preset: str, speciation: bool) -> Evolution:
             "evolution.max_species": 5,
         },
     )
-    rules = epicortex.Rules.from_config(config.evolution)
-    return Evolution(config, epicortex.LayeredFamily((1, 16, 16), 10, rules=rules))
+    problem = epicortex.Problem((1, 16, 16), 10)
+    return Evolution(config, epicortex.LayeredFamily.from_config(config, problem))
 
 
 def _arrays(phenotype: Any) -> Iterator[bytes]:
     """Every weight of a network, layer by layer."""
     for layer in phenotype.weights:
-        for array in layer:
+        for array in layer.values():
             yield f"{array.dtype} {array.shape}".encode() + array.tobytes()
 
 

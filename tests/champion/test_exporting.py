@@ -77,7 +77,7 @@ def test_safetensors_loads_as_the_same_module(shape: tuple[int, ...], tmp_path: 
     np.testing.assert_allclose(logits, expected(champion, x), rtol=1e-5, atol=1e-6)
     genome = json.loads((tmp_path / "genome.json").read_text())
     assert genome["classes"] == ["cat", "dog", "Zürich"]
-    assert genome["genome"] == champion.genome.to_dict()
+    assert genome["genome"] == champion.description
     assert Scaling.from_json(genome["scaling"]) == champion.scaling
 
 
@@ -95,7 +95,7 @@ def test_every_file_names_classes_scaling_and_size(
         assert json.loads(says["input_shape"]) == [3, 9, 7]
         assert Scaling.from_json(json.loads(says["scaling"])) == champion.scaling
         assert "0 (black) to 255 (white)" in says["input"]
-        assert json.loads(says["champion"])["genome"] == champion.genome.to_dict()
+        assert json.loads(says["champion"])["genome"] == champion.description
     module = epicortex.load(export(champion, tmp_path / "c.safetensors"))
     assert (module.classes, module.input_shape) == (champion.classes, (3, 9, 7))
     assert module.scaling == champion.scaling

@@ -15,14 +15,13 @@ from epicortex.champion import file as champion
 from epicortex.champion.file import Champion, Facts
 from epicortex.data import Scaling
 from epicortex.errors import StorageError
-from tests.storage.states import THOROUGH, identity, offsets, refusal, small_phenotype
+from tests.storage.states import SMALL_FAMILY, THOROUGH, identity, offsets, refusal, small_phenotype
 
 CHAMPION = Champion(
     small_phenotype(),
+    SMALL_FAMILY,
     Scaling(255.0, (0.5,), (0.25,)),
     Facts(
-        conv_activation="leaky_relu",
-        full_activation="smooth",
         classes=("cat", "dög"),
         data="pets",
         network=7,
@@ -46,6 +45,7 @@ def test_it_comes_back_from_the_run_and_from_the_file_alone(folder: Path) -> Non
     for path in (folder, folder / "champion" / "model.safetensors"):
         back = champion.read(path)
         assert identity(back.phenotype) == identity(CHAMPION.phenotype)
+        assert back.family.facts() == CHAMPION.family.facts()
         assert back.scaling == CHAMPION.scaling
         assert back.classes == ("cat", "dög")
         assert back.facts.fitness == CHAMPION.facts.fitness

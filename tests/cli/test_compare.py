@@ -53,7 +53,9 @@ def test_every_figure_is_that_of_the_files(modes: tuple[Path, Path], here: Here)
         assert difference["p"] >= 1 / 3 - 1e-9
     champions = [[load_champion(folder / f"seed-{seed}") for seed in (1, 2)] for folder in modes]
     assert measures["test fitness"]["values"]["a"] == [one.facts.fitness for one in champions[0]]
-    assert measures["champion's parameters"]["values"]["b"] == [one.genome.parameters for one in champions[1]]
+    assert measures["champion's parameters"]["values"]["b"] == [
+        one.phenotype.genome.parameters for one in champions[1]
+    ]
 
 
 def test_the_other_set_may_be_named_bit_by_bit(modes: tuple[Path, Path], here: Here) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from epicortex.cli import main
 from epicortex.cli.show import kernels
-from epicortex.families.layered.genome import ConvLayer
 from epicortex.run.record import load_champion
 from tests.cli.conftest import words
 
@@ -27,24 +26,23 @@ def test_the_champion_is_a_table_of_layers(finished: Finished, capsys: pytest.Ca
     run, _ = finished
     text = shown(capsys, str(run))
     champion = load_champion(run)
-    genome, facts = champion.genome, champion.facts
+    outline, facts = champion.outline, champion.facts
     assert f"network {facts.network} as it was in generation {facts.generation}" in text
     assert f"{100 * facts.fitness:.2f} % on the validation set" in text
     assert facts.test_accuracy is not None
     assert f"{100 * facts.test_accuracy:.2f} % on the test set" in text
-    assert f"{genome.parameters:,} parameters" in text
-    for number, (layer, shape) in enumerate(zip(genome.layers, genome.output_shapes, strict=True), 1):
-        (row,) = [line for line in text.splitlines() if line.startswith(f"{number} {layer.type} ")]
-        assert "×".join(map(str, shape)) in row
-        assert f"{genome.layer_parameters[number - 1]:,}" in row
+    assert f"{outline.parameters:,} parameters" in text
+    for number, part in enumerate(outline.parts, 1):
+        (row,) = [line for line in text.splitlines() if line.startswith(f"{number} {part.kind} ")]
+        assert "×".join(map(str, part.output)) in row
+        assert f"{part.parameters:,}" in row
     assert "all 5 generations are done" in text
     assert "┤" in text
     assert "Lineage" in text
 
 
 def test_kernels_are_grouped_by_shape_the_most_frequent_first() -> None:
-    layer = ConvLayer(((1, 5), *[(3, 3)] * 12, *[(1, 5)] * 3), (1, 1))
-    assert kernels(layer) == "12 × 3×3, 4 × 1×5"
+    assert kernels([(1, 5), *[(3, 3)] * 12, *[(1, 5)] * 3]) == "12 × 3×3, 4 × 1×5"
 
 
 def test_it_fits_80_columns_without_colour(finished: Finished) -> None:
@@ -70,7 +68,7 @@ def test_json_has_everything_for_programs(finished: Finished, capsys: pytest.Cap
     run, _ = finished
     story = json.loads(shown(capsys, str(run), "--json"))
     champion = load_champion(run)
-    assert story["champion"]["genome"] == champion.genome.to_dict()
+    assert story["champion"]["genome"] == champion.phenotype.genome.to_dict()
     assert story["champion"]["fitness"] == champion.facts.fitness
     assert story["champion"]["test_accuracy"] == champion.facts.test_accuracy
     assert [line["generation"] for line in story["history"]] == [1, 2, 3, 4, 5]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from epicortex.config import Config, EvolutionConfig, TrainingConfig, fields
+from epicortex.config import FORMAT_VERSION, Config, EvolutionConfig, TrainingConfig, fields
 from epicortex.config import resolving as settings
 from epicortex.errors import ConfigError
 
@@ -40,26 +40,24 @@ def test_the_default_preset_differs_from_the_paper_where_the_rules_say_so() -> N
     assert default.training.min_steps == 50
     assert default.training.fitness_on == "validation"
     assert default.evolution.kernel_temperature > 1
-    assert default.evolution.layer_choice == "type"
+    assert default.layered.layer_choice == "type"
     assert paper.training.min_steps == 0
     assert paper.training.fitness_on == "test"
     assert paper.evolution.kernel_temperature == 1
-    assert paper.evolution.layer_choice == "parameters"
+    assert paper.layered.layer_choice == "parameters"
 
 
 def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_code() -> None:
-    paper, published = (settings.resolve(name).model_dump() for name in ("paper", "published"))
-    own = published["evolution"].items()
-    changed = {name: value for name, value in own if value != paper["evolution"][name]}
-    assert changed == {
-        "newborns": "scored",
-        "mutation_choice": "fitness",
-        "parent_shares": "fixed",
-        "kernel_start": "perimeter",
-        "kernel_weight": "nodes",
-        "spared": "ecosystem",
+    paper, published = (settings.resolve(name) for name in ("paper", "published"))
+    own = {name: fields.value_of(published, name) for name in fields.settings()}
+    assert {name: value for name, value in own.items() if value != fields.value_of(paper, name)} == {
+        "budget.newborns": "scored",
+        "layered.mutation_choice": "fitness",
+        "selection.parent_shares": "fixed",
+        "layered.kernel_start": "perimeter",
+        "layered.kernel_weight": "nodes",
+        "culling.spared": "ecosystem",
     }
-    assert {**published, "evolution": paper["evolution"]} == paper
 
 
 def test_a_config_cannot_be_written_to() -> None:
@@ -85,7 +83,9 @@ def test_every_setting_has_help_and_a_range_in_words() -> None:
         ({"evolution.minutes": float("inf")}, ["is Infinity;", "above 0"]),
         ({"evolution.target": 97}, ["evolution.target is 97;", "above 0 and at most 1"]),
         ({"evolution.seed": -1}, ["evolution.seed is -1;", "at least 0"]),
-        ({"evolution.speciation": None}, ["is none;", "true or false"]),
+        ({"evolution.evolve": None}, ["is none;", "true or false"]),
+        ({"evolution.speciation": 3}, ["is 3;", "key, none or the name of a rule of your own"]),
+        ({"evolution.speciation": "no species"}, ['is "no species";', "key, none or the name of a rule"]),
         ({"training.fitness_on": "validaton"}, ["one of test, validation", "did you mean validation?"]),
         ({"training.device": "gpu"}, ['is "gpu";', "cpu, mps, cuda or cuda:N"]),
         ({"data.image_size": [0, 28]}, ["is [0, 28];", "2 whole numbers from 1 to 4096"]),
@@ -167,7 +167,7 @@ def test_none_in_a_file_takes_a_value_back(tmp_path: Path) -> None:
         ('preset = "papr"', "did you mean paper?"),
         ("preset = 3", "there is no preset 3"),
         ('preset = "other.toml"', "there is no preset"),
-        ("format = 99", "format is 99; this version reads 1"),
+        ("format = 99", "format is 99; this version reads 2"),
         ("x = ", "is not TOML"),
         ("x = " + "[" * 100_000, "nested too deeply"),
     ],
@@ -233,8 +233,42 @@ def test_a_written_config_holds_every_field_so_later_defaults_change_nothing() -
 
 def test_a_written_config_is_also_a_preset(tmp_path: Path) -> None:
     config = settings.resolve("paper", {"evolution.seed": 5})
-    notes = 'format = 1\n[run]\nversion = "1.2.3"\n'
+    notes = f'format = {FORMAT_VERSION}\n[run]\nversion = "1.2.3"\n'
     assert settings.resolve(write(tmp_path, notes + settings.dumps(config))) == config
+
+
+def test_a_config_of_format_1_says_the_same_in_other_sections(tmp_path: Path) -> None:
+    text = """
+format = 1
+[evolution]
+speciation = false
+newborns = "scored"
+founders = "alike"
+parents = "even"
+spared = "ecosystem"
+full_activation = "relu"
+"""
+    assert settings.resolve(write(tmp_path, text)) == settings.resolve(
+        "default",
+        {
+            "evolution.speciation": "none",
+            "budget.newborns": "scored",
+            "speciation.founders": "alike",
+            "selection.parents": "even",
+            "culling.spared": "ecosystem",
+            "layered.full_activation": "relu",
+        },
+    )
+    now = text.replace("format = 1", f"format = {FORMAT_VERSION}")
+    assert "did you mean budget.newborns" in refusal({}, write(tmp_path, now))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [(True, "key"), (False, "none"), ("on", "key"), ("Off", "none"), ("yes", "key"), (None, "none")],
+)
+def test_species_can_be_switched_on_and_off(given: object, meant: str) -> None:
+    assert settings.resolve("default", {"evolution.speciation": given}).evolution.speciation == meant
 
 
 def test_a_changed_config_is_checked_anew() -> None:
@@ -255,9 +289,10 @@ def test_a_changed_config_is_checked_anew() -> None:
         ("evolution.target", "97%", 0.97),
         ("evolution.target", "99.5%", 0.995),
         ("evolution.target", "none", None),
-        ("evolution.speciation", "off", False),
-        ("evolution.speciation", "True", True),
-        ("evolution.speciation", "perhaps", "perhaps"),
+        ("evolution.evolve", "off", False),
+        ("evolution.evolve", "True", True),
+        ("evolution.evolve", "perhaps", "perhaps"),
+        ("evolution.speciation", "mine", "mine"),
         ("evolution.generations", "1e3", "1e3"),
         ("evolution.operators", "layer, kernel", ["layer", "kernel"]),
         ("data.image_size", "28x28", [28, 28]),

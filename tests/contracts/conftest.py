@@ -41,8 +41,8 @@ def ray_nodes() -> Iterator[cluster.Nodes]:
 @pytest.fixture(scope="session")
 def expected() -> list[Outcome]:
     """What twelve jobs give without any engine."""
-    trainer = setup(settings()).trainer()
-    return [trainer.run(job) for job in jobs(12, newborn=True)]
+    evaluator = setup(settings()).evaluator()
+    return [evaluator.run(job) for job in jobs(12, newborn=True)]
 
 
 def _engine(request: pytest.FixtureRequest) -> str:

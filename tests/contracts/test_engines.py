@@ -37,7 +37,7 @@ def test_outcomes_come_back_with_weights_that_nobody_can_write_to(engine: Engine
     for job in (Job(1, 1, 1, network()), Job(1, 1, 1, network(), train=False)):
         outcome = engine.submit(job).result(timeout=PATIENCE)
         assert outcome.phenotype is not None
-        arrays = [array for weights in outcome.phenotype.weights for array in weights]
+        arrays = [array for genes in outcome.phenotype.weights for array in genes.values()]
         assert not any(array.flags.writeable for array in arrays)
 
 
@@ -51,7 +51,7 @@ def test_a_network_that_is_only_scored_comes_back_as_it_went(engine: Engine) -> 
 def test_a_failed_network_is_an_outcome_and_the_others_go_on(engine: Engine) -> None:
     good, bad, ugly = marked(1), network(2), network(3)
     infinite = type(bad)(
-        bad.genome, tuple(type(layer)(layer.weight * np.float32(1e38), layer.bias) for layer in bad.weights)
+        bad.genome, tuple(genes.replace(weight=genes.weight * np.float32(1e38)) for genes in bad.weights)
     )
     outcomes = results(
         [engine.submit(Job(number, 1, 1, one)) for number, one in enumerate((good, infinite, ugly), 1)]

@@ -113,7 +113,7 @@ def test_workers_killed_at_work_are_replaced_and_their_networks_get_the_same_bit
 ) -> None:
     config = settings()
     slow = Slow(0.3, tmp_path)
-    expected = [setup(config, fitness=slow).trainer().run(job) for job in jobs(6)]
+    expected = [setup(config, fitness=slow).evaluator().run(job) for job in jobs(6)]
     before = len(list(tmp_path.iterdir()))
     with create(replacing, setup(config, fitness=slow), config) as engine:
         futures = [engine.submit(job) for job in jobs(6)]

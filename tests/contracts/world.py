@@ -16,14 +16,18 @@ from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import WorkerSetup
-from epicortex.evaluation import FitnessFunction, OptimiserFactory
-from epicortex.families.activations import Activations
-from epicortex.families.layered import draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer
+from epicortex.evaluation.backprop import Backprop
+from epicortex.evaluation.fitness import FitnessFunction
+from epicortex.evaluation.optimisers import OptimiserFactory
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily, draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.layers import HiddenLayer
 from epicortex.families.layered.phenotype import Phenotype
 
 CLASSES = 3
 SHAPE = (1, 8, 8)
+FAMILY = LayeredFamily(Problem(SHAPE, CLASSES))
 #: After how many seconds something hangs; far more than it takes, since machines have other things to do.
 PATIENCE = 1200.0
 
@@ -56,8 +60,8 @@ def network(seed: int = 1, *hidden: HiddenLayer) -> Phenotype:
 def marked(seed: int = 1) -> Phenotype:
     """A network that a fitness function can tell by its huge outputs."""
     plain = network(seed)
-    *below, (weight, bias) = plain.weights
-    return Phenotype(plain.genome, (*below, type(plain.weights[0])(weight, bias + np.float32(1e6))))
+    *below, top = plain.weights
+    return Phenotype(plain.genome, (*below, top.replace(bias=top.bias + np.float32(1e6))))
 
 
 def jobs(count: int, *, newborn: bool = False) -> list[Job]:
@@ -79,12 +83,9 @@ def setup(
 ) -> WorkerSetup:
     """What workers need for the stripes."""
     return WorkerSetup(
+        recipe=Backprop(FAMILY, config.training, 1, fitness, optimiser),
+        family=FAMILY,
         data=data or small_data(),
-        training=config.training,
-        activations=Activations(),
-        seed=1,
-        fitness=fitness,
-        optimiser=optimiser,
     )
 
 

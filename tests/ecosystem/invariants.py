@@ -8,20 +8,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
-from epicortex.config import EvolutionConfig
-from epicortex.ecosystem.selection import reproduce
+from epicortex.config import Config
 from epicortex.ecosystem.state import EcosystemState, Individual, Tally
 from epicortex.evolution import Step
 from epicortex.families.family import Family
+from tests.ecosystem.world import reproduce
 
 
 @dataclass(slots=True)
 class Witness:
     """Follows a run from its start and remembers whom it has seen."""
 
-    family: Family
-    settings: EvolutionConfig
+    family: Family[Any]
+    config: Config
     start: EcosystemState
     ids: set[int] = field(default_factory=set)
     species: set[int] = field(default_factory=set)
@@ -62,14 +63,15 @@ class Witness:
         assert species == sorted(set(species)), "species are unique and in order"
         assert len({one.key for one in state.species}) == len(species), "no two species have one key"
         assert not species or max(species) < state.next_species
-        if self.settings.speciation:
+        if self.config.evolution.has_species:
             keys = {one.id: one.key for one in state.species}
             for one in state.networks:
                 assert self.family.key(one.phenotype) == keys[one.species], (
                     "a network is of its key's species"
                 )
             assert {one.species for one in state.networks} == set(species), "no species is empty"
-            assert len(species) <= min(self.settings.max_species, self.settings.max_networks / 2)
+            limits = self.config.evolution
+            assert len(species) <= min(limits.max_species, limits.max_networks / 2)
         else:
             assert species == []
             assert {one.species for one in state.networks} == {0}
@@ -107,7 +109,7 @@ class Witness:
             assert len(set(child.parents)) == len(child.parents)
             parents = [old[parent] for parent in child.parents]
             assert all(parent.failed is None for parent in parents)
-            if self.settings.speciation:
+            if self.config.evolution.has_species:
                 assert {parent.species for parent in parents} == {child.species}
         assert {one.id for one in after.networks} <= set(old) | {one.id for one in children}
         assert all(set(one.parents) <= self.ids for one in after.networks), "every parent is known"
@@ -143,11 +145,11 @@ class Witness:
         assert after.champion is not None
         assert after.champion.fitness == self.highest
         moved = reproduce(
-            evaluated, generation=after.generation, family=self.family, settings=self.settings
+            evaluated, generation=after.generation, family=self.family, settings=self.config
         ).state.networks
         for group in self.groups(moved):
             champion = self.best(group)
-            if self.settings.spared == "species" or champion.fitness == best.fitness:
+            if self.config.culling.spared == "species" or champion.fitness == best.fitness:
                 assert champion.id in survivors, "the champion of each species lives"
         crowd = Counter(one.species for one in moved)
         homes = {one.id: one.species for one in moved}
@@ -165,10 +167,12 @@ class Witness:
 
     def check_limits(self, evaluated: EcosystemState, after: EcosystemState, tally: Tally) -> None:
         """The size limit holds, or only newborns and champions are left and there is a warning."""
-        if len(after.networks) <= self.settings.max_networks:
+        if len(after.networks) <= self.config.evolution.max_networks:
             assert tally.warnings == ()
             if tally.culled:
-                assert len(after.networks) == self.settings.max_networks, "no more are culled than needed"
+                assert len(after.networks) == self.config.evolution.max_networks, (
+                    "no more are culled than needed"
+                )
             return
         assert len(tally.warnings) == 1
         for one in after.networks:
@@ -196,7 +200,7 @@ class Witness:
         sizes = [self.family.parameters(one.phenotype) for one in evaluated.networks if one.failed is None]
         assert tally.mean_parameters is not None
         assert math.isclose(tally.mean_parameters, sum(sizes) / len(sizes))
-        limit = self.settings.max_parameters
+        limit = self.config.evolution.max_parameters
         assert limit is None or all(self.family.parameters(one.phenotype) <= limit for one in after.networks)
         new = {one.id for one in after.species} - {one.id for one in before.species}
         assert not new & self.species, "no species id is given twice"

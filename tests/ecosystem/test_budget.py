@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epicortex.config import Config, EvolutionConfig
+from epicortex.config import Config
 from epicortex.config import resolving as settings
+from epicortex.config.models import MOVED
 from epicortex.ecosystem import budget
 from epicortex.ecosystem.history import Generation
 from epicortex.ecosystem.jobs import Job
@@ -21,6 +22,7 @@ from epicortex.families.layered import draw_phenotype
 from epicortex.families.layered.genome import Genome
 from epicortex.run.lifecycle import evolve, resume
 from epicortex.run.record import read_run
+from tests.ecosystem.world import config
 from tests.generations import generation
 
 SIZES = {
@@ -33,7 +35,7 @@ SIZES = {
 
 
 def small(**changes: Any) -> Config:
-    dotted = {f"evolution.{name}": value for name, value in changes.items()}
+    dotted = {MOVED.get(f"evolution.{name}", f"evolution.{name}"): value for name, value in changes.items()}
     return settings.resolve("paper", {**SIZES, **dotted})
 
 
@@ -50,7 +52,7 @@ def lines(*networks: int) -> list[Generation]:
 def test_no_generation_overdraws_a_budget_and_none_leaves_any_that_it_could_spend(
     before: list[int], trainings: int, networks: int
 ) -> None:
-    own = EvolutionConfig(trainings=trainings)
+    own = config(trainings=trainings)
     asked = budget.limited(jobs(networks), lines(*before), own)
     left = trainings - min(trainings, sum(before))
     assert sum(job.train for job in asked) == min(left, networks)
@@ -65,7 +67,7 @@ def test_no_generation_overdraws_a_budget_and_none_leaves_any_that_it_could_spen
 def test_what_is_spent_after_each_generation_is_counted_one_by_one(
     generations: list[tuple[int, int]], trainings: int | None, newborns: str
 ) -> None:
-    own = EvolutionConfig.model_validate({"trainings": trainings, "newborns": newborns})
+    own = config(trainings=trainings, newborns=newborns)
     left = 10**9 if trainings is None else trainings
     history: list[Generation] = []
     expected: list[int] = []
@@ -85,13 +87,13 @@ def test_what_is_spent_after_each_generation_is_counted_one_by_one(
 
 def test_without_a_budget_the_jobs_stay_as_they_are() -> None:
     asked = jobs(5)
-    assert budget.limited(asked, lines(100, 100), EvolutionConfig()) == asked
+    assert budget.limited(asked, lines(100, 100), Config()) == asked
 
 
 def test_who_is_trained_last_is_drawn_evenly() -> None:
     seen: Counter[int] = Counter()
     for seed in range(2000):
-        own = EvolutionConfig(trainings=12, seed=seed)
+        own = config(trainings=12, seed=seed)
         seen.update(job.network for job in budget.limited(jobs(5), lines(10), own) if job.train)
     assert seen.total() == 4000
     # Of 2,000 draws each network is in two fifths; six deviations are 131.
@@ -103,7 +105,7 @@ def test_a_run_spends_exactly_its_budget(trainings: int) -> None:
     result = evolve("digits", small(trainings=trainings, generations=trainings, evolve=False))
     assert result.stop_reason == f"all {trainings} trainings are done"
     assert len(result.history) == -(-trainings // 5)
-    assert budget.spent(result.history, small(trainings=trainings).evolution) == trainings
+    assert budget.spent(result.history, small(trainings=trainings)) == trainings
 
 
 def test_networks_beyond_the_budget_keep_their_weights_and_are_scored() -> None:
@@ -141,4 +143,4 @@ def test_a_run_with_a_budget_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     assert resume(tmp_path / "broken").stop_reason == "all 23 trainings are done"
     one, other = (tmp_path / name / "networks.jsonl" for name in ("whole", "broken"))
     assert one.read_bytes() == other.read_bytes()
-    assert budget.spent(read_run(tmp_path / "broken").history, config.evolution) == 23
+    assert budget.spent(read_run(tmp_path / "broken").history, config) == 23

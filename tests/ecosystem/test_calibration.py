@@ -48,7 +48,7 @@ def test_figures_equal_an_independent_recomputation(
     before = state(networks, speciation=speciation)
     rules = settings(speciation=speciation, complexity=complexity)
 
-    after = {one.id: one for one in calibrate(before, family=BeadFamily(), settings=rules).networks}
+    after = {one.id: one for one in calibrate(before, family=BeadFamily(), config=rules).networks}
 
     fit = [one for one in before.networks if one.failed is None]
     for one in fit:
@@ -67,17 +67,17 @@ def test_figures_equal_an_independent_recomputation(
 
 def test_of_two_equally_fit_networks_the_smaller_is_worth_more() -> None:
     before = state([network(1, sizes=(1,)), network(2, sizes=(9,))])
-    small, large = calibrate(before, family=BeadFamily(), settings=settings()).networks
+    small, large = calibrate(before, family=BeadFamily(), config=settings()).networks
     assert small.relative_complexity == pytest.approx(float(expit(1)))
     assert large.relative_complexity == pytest.approx(float(expit(-1)))
-    small, large = calibrate(before, family=BeadFamily(), settings=settings(complexity="rises")).networks
+    small, large = calibrate(before, family=BeadFamily(), config=settings(complexity="rises")).networks
     assert small.relative_complexity == pytest.approx(float(expit(-1)))
     assert large.relative_complexity == pytest.approx(float(expit(1)))
 
 
 def test_complexity_is_relative_to_the_ecosystem_and_fitness_to_the_species() -> None:
     networks = [network(1, "o", fitness=0.9, sizes=(1,)), network(2, "oa", fitness=0.1, sizes=(5, 5))]
-    one, two = calibrate(state(networks), family=BeadFamily(), settings=settings()).networks
+    one, two = calibrate(state(networks), family=BeadFamily(), config=settings()).networks
     assert (one.relative_fitness, two.relative_fitness) == (0.5, 0.5)
     assert one.relative_complexity == pytest.approx(float(expit(1)))
     assert two.relative_complexity == pytest.approx(float(expit(-1)))
@@ -114,7 +114,7 @@ def test_averages_follow_the_fitness_of_networks_and_the_mean_of_species() -> No
         network(3, "oa", fitness=None, average=MovingAverage(0.3, 0.2), failed="too long"),
     ]
     before = state(networks, average=MovingAverage(0.5, 0.0))
-    after = calibrate(before, family=BeadFamily(), settings=settings(average_rate=0.25))
+    after = calibrate(before, family=BeadFamily(), config=settings(average_rate=0.25))
 
     first, second, failed = after.networks
     assert first.average == MovingAverage(0.4, 0.0)
@@ -131,7 +131,7 @@ def test_averages_follow_the_fitness_of_networks_and_the_mean_of_species() -> No
 def test_without_speciation_the_ecosystem_keeps_the_average_of_the_mean() -> None:
     networks = [network(1, "o", fitness=0.4), network(2, "oa", fitness=0.8)]
     before = state(networks, speciation=False, average=MovingAverage(0.5))
-    after = calibrate(before, family=BeadFamily(), settings=settings(speciation=False))
+    after = calibrate(before, family=BeadFamily(), config=settings(speciation=False))
     assert after.average is not None
     assert after.average.mean == pytest.approx(0.55)
     assert math.isclose(after.average.variance, 0.0025)

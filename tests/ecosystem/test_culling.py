@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from epicortex.ecosystem.culling import Culled, cull, weight
+from epicortex.ecosystem.culling import weight
 from epicortex.ecosystem.state import EcosystemState, Individual
-from tests.ecosystem.world import BeadFamily, network, settings, state
+from epicortex.ecosystem.strategies import Culled
+from tests.ecosystem.world import BeadFamily, cull, network, settings, state
 
 GENERATION = 8
 family = BeadFamily()

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from epicortex.ecosystem.budget import PaperBudget
 from epicortex.ecosystem.jobs import Job, Outcome
-from epicortex.ecosystem.outcomes import job, record
+from epicortex.ecosystem.outcomes import record
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import RunError
-from tests.ecosystem.world import BeadFamily, Beads, fingerprint, network, outcome, settings, state
+from tests.beads import Beads
+from tests.ecosystem.world import BeadFamily, fingerprint, network, outcome, settings, state
 
 
 def asked(before: EcosystemState, **changes: Any) -> list[Job]:
-    rules = settings(**changes)
-    return [job(one, generation=before.generation + 1, settings=rules) for one in before.networks]
+    return list(PaperBudget(settings(**changes)).jobs(before, generation=before.generation + 1))
 
 
 def world() -> EcosystemState:
@@ -104,7 +105,7 @@ def test_when_all_failed_the_run_stops_and_says_why() -> None:
         record(before, asked(before), answers, family=BeadFamily())
     assert str(caught.value) == (
         "all 3 networks of generation 8 failed: it ran out of memory (2 times); the loss became NaN; "
-        "mend the cause and run it again"
+        "fix the cause and run it again"
     )
     assert fingerprint(before) == old
 
@@ -131,7 +132,7 @@ def test_misuse_is_caught_with_the_mistake_and_the_fix() -> None:
         complaint({1: replace(good[1], fitness=None)}): ("network 1", "has no fitness"),
         complaint({1: replace(good[1], phenotype=None)}): ("network 1", "has no phenotype (job.phenotype"),
         complaint({3: replace(good[3], fitness_before=None)}): ("network 3 is newborn", "score it before"),
-        complaint({1: replace(good[1], phenotype=Beads("oa", (1, 1)))}): (  # type: ignore[arg-type]
+        complaint({1: replace(good[1], phenotype=Beads("oa", (1, 1)))}): (
             "network 1 has another structure (oa)",
             "weights only",
         ),

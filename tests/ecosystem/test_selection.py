@@ -17,18 +17,20 @@ from scipy.special import expit
 from scipy.stats import binomtest, chisquare, zscore
 
 from epicortex.ecosystem import draws
-from epicortex.ecosystem.selection import Reproduced, mating_probability, reproduce, share
+from epicortex.ecosystem.selection import mating_probability, share
 from epicortex.ecosystem.state import EcosystemState, Event, Individual, MovingAverage
+from epicortex.ecosystem.strategies import Selected
 from epicortex.errors import VariationError
 from epicortex.families.family import Mutation
 from epicortex.randomness import generator
+from tests.beads import Beads
 from tests.ecosystem.world import (
     ALWAYS_MUTATE,
     NEVER_MUTATE,
     BeadFamily,
-    Beads,
     Rng,
     network,
+    reproduce,
     settings,
     state,
 )
@@ -39,22 +41,22 @@ GENERATION = 8
 
 def visited(
     before: EcosystemState, family: BeadFamily, *, generation: int = GENERATION, **changes: Any
-) -> Reproduced:
+) -> Selected:
     return reproduce(before, generation=generation, family=family, settings=settings(**changes))
 
 
-def by_id(result: Reproduced) -> dict[int, Individual]:
+def by_id(result: Selected) -> dict[int, Individual]:
     return {one.id: one for one in result.state.networks}
 
 
-def nothing(phenotype: Beads, rng: Rng) -> Mutation:
+def nothing(phenotype: Beads, rng: Rng) -> Mutation[Beads]:
     return Mutation(None, "none", "grow")
 
 
-def into(colours: str) -> Callable[[Beads, Rng], Mutation]:
+def into(colours: str) -> Callable[[Beads, Rng], Mutation[Beads]]:
     """A mutation after which a network has these colours; its tag tells that it has changed."""
 
-    def mutation(phenotype: Beads, rng: Rng) -> Mutation:
+    def mutation(phenotype: Beads, rng: Rng) -> Mutation[Beads]:
         return Mutation(Beads(colours, (1,) * len(colours), phenotype.tag + " changed"), "bead", "grow", 2)
 
     return mutation
@@ -226,7 +228,7 @@ def test_a_network_that_drew_itself_gives_a_clone_with_a_kernel_resized() -> Non
     assert (child.id, child.parents, child.birth, child.species) == (3, (1,), GENERATION, 1)
     assert (child.age, child.average, child.fitness, child.relative_fitness) == (0, None, None, None)
     assert child.phenotype.sizes == (5,)
-    assert len(family.called("resize")) == 1
+    assert len(family.called("clone")) == 1
     assert family.called("cross") == []
 
 
@@ -255,10 +257,10 @@ def test_children_are_neither_visited_nor_partners_in_the_generation_of_their_bi
 
 def test_parents_share_by_relative_fitness_or_in_one_reading_by_a_fixed_ratio() -> None:
     fit, unfit = network(1, fitness=0.9, relative_fitness=0.75), network(2, fitness=0.1, relative_fitness=0.5)
-    assert share(fit, unfit, settings()) == pytest.approx(0.6)
-    assert share(unfit, fit, settings()) == pytest.approx(0.4)
-    assert share(fit, unfit, settings(parent_shares="fixed")) == pytest.approx(0.731)
-    assert share(unfit, fit, settings(parent_shares="fixed")) == pytest.approx(0.269)
+    assert share(fit, unfit, settings().selection) == pytest.approx(0.6)
+    assert share(unfit, fit, settings().selection) == pytest.approx(0.4)
+    assert share(fit, unfit, settings(parent_shares="fixed").selection) == pytest.approx(0.731)
+    assert share(unfit, fit, settings(parent_shares="fixed").selection) == pytest.approx(0.269)
 
 
 def test_crossover_gets_the_share_of_the_first_parent() -> None:
@@ -275,7 +277,7 @@ def test_a_child_past_max_parameters_is_not_born_and_leaves_room_for_others() ->
     networks = [network(1, sizes=(9,), relative_fitness=1.0), network(2, sizes=(9,), relative_fitness=1.0)]
     family = BeadFamily()
     result = visited(state(networks, average=ALWAYS_MUTATE), family, max_parameters=8)
-    attempts = len(family.called("cross")) + len(family.called("resize"))
+    attempts = len(family.called("cross")) + len(family.called("clone"))
     assert (result.offspring, len(result.state.networks)) == (0, 2)
     assert attempts == 2, "neither counts as born, so the second is as likely as the first"
     assert family.called("mutate") == [], "a network that mated does not mutate as well"
@@ -283,11 +285,11 @@ def test_a_child_past_max_parameters_is_not_born_and_leaves_room_for_others() ->
 
 def test_a_family_that_lets_a_child_fall_out_of_its_species_is_told_so() -> None:
     class Wrong(BeadFamily):
-        def resize(self, phenotype: Beads, rng: Rng) -> Beads:
+        def clone(self, phenotype: Beads, rng: Rng) -> Beads:
             return Beads("oops", (1, 1, 1, 1))
 
     before = state([network(1, relative_fitness=1.0), network(2, "oa", relative_fitness=LITTLE)])
-    with pytest.raises(VariationError, match=r"'oops', not that of its species, 'o'; mend"):
+    with pytest.raises(VariationError, match=r"'oops', not that of its species, 'o'; correct"):
         visited(before, Wrong())
 
 
@@ -429,7 +431,7 @@ def test_a_network_that_moved_is_not_visited_again_and_is_no_partner_anywhere() 
         matings += result.offspring
         assert max(Counter(mutated(family)).values()) == 1
         used = [call[name].tag for call in family.called("cross") for name in ("one", "other")]
-        used += [call["phenotype"].tag for call in family.called("resize")]
+        used += [call["phenotype"].tag for call in family.called("clone")]
         assert not [tag for tag in used if "changed" in tag]
     assert matings > 50
 
@@ -459,8 +461,8 @@ def three_networks() -> EcosystemState:
     return state(networks, average=ALWAYS_MUTATE)
 
 
-def changing(only: int, colours: str) -> Callable[[Beads, Rng], Mutation]:
-    def mutation(phenotype: Beads, rng: Rng) -> Mutation:
+def changing(only: int, colours: str) -> Callable[[Beads, Rng], Mutation[Beads]]:
+    def mutation(phenotype: Beads, rng: Rng) -> Mutation[Beads]:
         return into(colours)(phenotype, rng) if phenotype.tag == str(only) else nothing(phenotype, rng)
 
     return mutation
@@ -583,13 +585,13 @@ def test_parents_that_stay_alone_have_clones_only() -> None:
         assert len(born) > 20
         assert all(len(one.parents) == 1 for one in born)
         assert not family.called("cross")
-        assert len(family.called("resize")) == len(born)
+        assert len(family.called("clone")) == len(born)
 
 
 def test_shares_are_even_where_asked_for() -> None:
     one, other = network(1, relative_fitness=0.9, fitness=0.9), network(2, relative_fitness=0.1, fitness=0.1)
-    assert share(one, other, settings(parent_shares="even")) == 0.5
-    assert share(other, one, settings(parent_shares="even")) == 0.5
+    assert share(one, other, settings(parent_shares="even").selection) == 0.5
+    assert share(other, one, settings(parent_shares="even").selection) == 0.5
 
 
 def test_without_evolution_all_grow_older_and_nothing_else_happens() -> None:
@@ -618,16 +620,16 @@ def test_a_visit_draws_the_partner_then_mating_then_mutation_from_one_generator(
         happened = [
             (name, *(call[who].tag for who in ("one", "other", "phenotype") if who in call))
             for name, call in family.calls
-            if name in ("cross", "resize", "mutate")
+            if name in ("cross", "clone", "mutate")
         ]
         assert happened == _foretold(weights, generation)
         seen.update(name for name, *_ in happened)
-    assert min(seen[name] for name in ("cross", "resize", "mutate")) > 20
+    assert min(seen[name] for name in ("cross", "clone", "mutate")) > 20
 
 
 def _foretold(weights: dict[int, float], generation: int) -> list[tuple[str, ...]]:
     """What one species does that is mutated with probability 1/2, and whose fittest network is spared."""
-    seed = settings().seed
+    seed = settings().evolution.seed
     order = generator(seed, "visiting order", generation=generation, network=1)
     urn, ids, born = draws.Urn(weights), list(weights), 0
     happens: list[tuple[str, ...]] = []
@@ -637,7 +639,7 @@ def _foretold(weights: dict[int, float], generation: int) -> list[tuple[str, ...
         mating, mutation = rng.random(), rng.random()
         chance = mating_probability(weights[id], weights[partner], born=born)
         if born < len(ids) // 2 and mating < chance:
-            happens.append(("resize", str(id)) if partner == id else ("cross", str(id), str(partner)))
+            happens.append(("clone", str(id)) if partner == id else ("cross", str(id), str(partner)))
             born += 1
         elif mutation < 0.5 and id != max(ids):
             happens.append(("mutate", str(id)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epicortex.ecosystem.speciation import Register
+from tests.ecosystem import world
 from tests.ecosystem.world import network, settings, state
 
 KEYS = ["o", "oa", "ob", "oab", "oba", "obb"]
@@ -22,14 +22,14 @@ def test_moves_and_refusals_equal_a_recount_from_scratch(
     """The model knows only each network's key: a move is refused when too many keys would be left."""
     limit = len(set(keys)) + room
     start = state([network(id, key) for id, key in enumerate(keys, 1)])
-    register = Register(start, generation=8, settings=settings(max_networks=1000, max_species=limit))
+    register = world.register(start, generation=8, settings=settings(max_networks=1000, max_species=limit))
     homes = [one.species for one in start.networks]
     founded = extinct = 0
 
     for kind, number, key in events:
         place = number % len(keys)
         if kind == "birth":
-            register.birth(homes[place])
+            register.birth(homes[place], keys[place])
             keys, homes = [*keys, keys[place]], [*homes, homes[place]]
             continue
         after = [*keys[:place], key, *keys[place + 1 :]]
@@ -56,21 +56,21 @@ def test_moves_and_refusals_equal_a_recount_from_scratch(
 
 def test_the_limit_in_force_is_at_most_half_of_the_networks() -> None:
     start = state([network(1, "o"), network(2, "oa"), network(3, "o")])
-    refused = Register(start, generation=1, settings=settings(max_networks=5, max_species=4))
+    refused = world.register(start, generation=1, settings=settings(max_networks=5, max_species=4))
     assert refused.move(1, "ob") is None
-    allowed = Register(start, generation=1, settings=settings(max_networks=6, max_species=4))
+    allowed = world.register(start, generation=1, settings=settings(max_networks=6, max_species=4))
     assert allowed.move(1, "ob") == 3
 
 
 def test_a_species_notes_when_it_was_founded_and_starts_its_own_average() -> None:
-    register = Register(state([network(1), network(2)]), generation=8, settings=settings())
+    register = world.register(state([network(1), network(2)]), generation=8, settings=settings())
     register.move(1, "oa")
     assert register.species[1].founded == 8
     assert register.species[1].average is None
 
 
 def test_a_key_that_died_out_comes_back_as_a_new_species() -> None:
-    register = Register(state([network(1, "o")]), generation=8, settings=settings())
+    register = world.register(state([network(1, "o")]), generation=8, settings=settings())
     assert register.move(1, "oa") == 2
     assert register.move(2, "o") == 3
     assert [one.id for one in register.species] == [3]
@@ -79,6 +79,6 @@ def test_a_key_that_died_out_comes_back_as_a_new_species() -> None:
 
 def test_without_speciation_nobody_moves() -> None:
     start = state([network(1, "o"), network(2, "oa")], speciation=False)
-    register = Register(start, generation=8, settings=settings(speciation=False))
+    register = world.register(start, generation=8, settings=settings(speciation=False))
     assert register.move(0, "something new") == 0
     assert (register.species, register.founded, register.extinct) == ((), 0, 0)

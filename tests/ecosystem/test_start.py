@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epicortex.ecosystem.start import TRIES, shares, start
+from epicortex.ecosystem.start import TRIES, shares
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import ConfigError
-from tests.ecosystem.world import BeadFamily, Beads, fingerprint, settings
+from tests.beads import Beads
+from tests.ecosystem.world import BeadFamily, fingerprint, settings, start
 
 
 def founded(

@@ -1,121 +1,106 @@
-"""A tiny family of networks, strings of beads, and states made by hand: what the ecosystem is tested with.
-
-Beads have nothing to do with layers or weights. That the ecosystem runs on them as they are shows that
-another family can stand beside the layered one.
-"""
+"""Beads that keep a list of what they are asked, states made by hand, and the paper's rules one by one."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from epicortex.config import Config, EvolutionConfig, changed
+from epicortex.config import Config, changed, fields
+from epicortex.config.models import MOVED
+from epicortex.ecosystem.culling import PaperCulling
 from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.selection import PaperSelection
 from epicortex.ecosystem.state import EcosystemState, Individual, MovingAverage, Species
+from epicortex.ecosystem.strategies import Culled, Register, Selected, Strategies
 from epicortex.families.family import Mutation
+from tests import beads
+from tests.beads import Beads
 
 Rng = np.random.Generator
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Beads:
-    """Beads on a string: their colours make the species, their sizes are free within it."""
-
-    colours: str
-    sizes: tuple[int, ...]
-    tag: str = ""
-
-
 @dataclass(slots=True)
-class BeadFamily:
+class BeadFamily(beads.BeadFamily):
     """Keeps a list of everything it was asked to do; a test may say itself what a mutation gives."""
 
-    mutation: Callable[[Beads, Rng], Mutation] | None = None
+    mutation: Callable[[Beads, Rng], Mutation[Beads]] | None = None
     overlap: float | None = None
-    colours: str = "ab"
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def minimal(self, rng: Rng) -> Beads:
         self.calls.append(("minimal", {}))
-        return Beads("o", (int(rng.integers(1, 4)),))
+        return beads.BeadFamily.minimal(self, rng)
 
     def grow(self, phenotype: Beads, rng: Rng) -> Beads:
         self.calls.append(("grow", {"phenotype": phenotype}))
-        if rng.random() < 0.5:
-            return self._resized(phenotype, 1, rng)
-        colour = self.colours[rng.integers(len(self.colours))] if self.colours else ""
-        if not colour:
-            return phenotype
-        return Beads(phenotype.colours + colour, (*phenotype.sizes, 1))
+        return beads.BeadFamily.grow(self, phenotype, rng)
 
     def redraw(self, phenotype: Beads, rng: Rng) -> Beads:
         self.calls.append(("redraw", {"phenotype": phenotype}))
-        return Beads(phenotype.colours, tuple(int(rng.integers(1, 9)) for _ in phenotype.sizes))
-
-    def key(self, phenotype: Beads) -> str:
-        return phenotype.colours
+        return beads.BeadFamily.redraw(self, phenotype, rng)
 
     def similarity(self, one: Beads, other: Beads) -> float:
         self.calls.append(("similarity", {"one": one, "other": other}))
-        if self.overlap is not None:
-            return self.overlap
-        same = sum(a == b for a, b in zip(one.colours, other.colours, strict=False))
-        return same / max(len(one.colours), len(other.colours))
+        return beads.BeadFamily.similarity(self, one, other) if self.overlap is None else self.overlap
 
-    def parameters(self, phenotype: Beads) -> int:
-        return sum(phenotype.sizes)
-
-    def mutate(self, phenotype: Beads, *, grow: float, relative_fitness: float, rng: Rng) -> Mutation:
+    def mutate(self, phenotype: Beads, *, grow: float, relative_fitness: float, rng: Rng) -> Mutation[Beads]:
         self.calls.append(
             ("mutate", {"phenotype": phenotype, "grow": grow, "relative_fitness": relative_fitness})
         )
         if self.mutation:
             return self.mutation(phenotype, rng)
-        larger = rng.random() < grow
-        place = len(phenotype.sizes)
-        if rng.random() < 0.5:
-            if larger:
-                colour = self.colours[rng.integers(len(self.colours))]
-                changed = Beads(phenotype.colours + colour, (*phenotype.sizes, 1))
-                return Mutation(changed, "bead", "grow", place + 1)
-            if place == 1:
-                return Mutation(None, "bead", "shrink")
-            return Mutation(Beads(phenotype.colours[:-1], phenotype.sizes[:-1]), "bead", "shrink", place)
-        return Mutation(
-            self._resized(phenotype, 1 if larger else -1, rng), "size", "grow" if larger else "shrink", place
-        )
+        return beads.BeadFamily.mutate(self, phenotype, grow=grow, relative_fitness=relative_fitness, rng=rng)
 
     def cross(self, one: Beads, other: Beads, *, share: float, rng: Rng) -> Beads:
         self.calls.append(("cross", {"one": one, "other": other, "share": share}))
-        pairs = zip(one.sizes, other.sizes, strict=False)
-        sizes = [mine if rng.random() < share else yours for mine, yours in pairs]
-        return Beads(one.colours, (*sizes, *one.sizes[len(sizes) :]))
+        return beads.BeadFamily.cross(self, one, other, share=share, rng=rng)
 
-    def resize(self, phenotype: Beads, rng: Rng) -> Beads:
-        self.calls.append(("resize", {"phenotype": phenotype}))
-        return self._resized(phenotype, 1, rng)
-
-    def _resized(self, phenotype: Beads, step: int, rng: Rng) -> Beads:
-        sizes = list(phenotype.sizes)
-        place = int(rng.integers(len(sizes)))
-        sizes[place] = max(1, sizes[place] + step)
-        return replace(phenotype, sizes=tuple(sizes))
+    def clone(self, phenotype: Beads, rng: Rng) -> Beads:
+        self.calls.append(("clone", {"phenotype": phenotype}))
+        return beads.BeadFamily.clone(self, phenotype, rng)
 
     def called(self, name: str) -> list[dict[str, Any]]:
         """The arguments of all calls of one method, in order."""
         return [arguments for called, arguments in self.calls if called == name]
 
 
-def settings(**changes: Any) -> EvolutionConfig:
-    return EvolutionConfig.model_validate({"initial_networks": 1, "initial_species": 1, **changes})
-
-
 def config(**changes: Any) -> Config:
-    return changed(Config(), evolution=changes)
+    """A config from settings by their bare names, such as `seed` or `newborns`, wherever they stand."""
+    return changed(Config(), **fields.by_section({_dotted(name): value for name, value in changes.items()}))
+
+
+def settings(**changes: Any) -> Config:
+    """The same for one network, unless something else is said."""
+    return config(**{"initial_networks": 1, "initial_species": 1, **changes})
+
+
+def _dotted(name: str) -> str:
+    return MOVED.get(f"evolution.{name}", f"evolution.{name}")
+
+
+def start(settings: Config, family: Any, *, ancestor: Any | None = None) -> EcosystemState:
+    """The founders."""
+    return Strategies.from_config(settings).speciation.start(family, ancestor=ancestor)
+
+
+def register(state: EcosystemState, *, generation: int, settings: Config) -> Register:
+    """The species of a state."""
+    return Strategies.from_config(settings).speciation.register(state, generation=generation)
+
+
+def reproduce(state: EcosystemState, *, generation: int, family: Any, settings: Config) -> Selected:
+    """The paper's selection over a state and its own species."""
+    species = register(state, generation=generation, settings=settings)
+    return PaperSelection(settings).select(state, generation=generation, family=family, register=species)
+
+
+def cull(state: EcosystemState, *, generation: int, family: Any, settings: Config, rng: Rng) -> Culled:
+    """The paper's culling."""
+    return PaperCulling(settings).cull(state, generation=generation, family=family, rng=rng)
 
 
 def network(id: int, colours: str = "o", **changes: Any) -> Individual:
@@ -196,6 +181,8 @@ def _plain(value: Any) -> Any:
         return (str(value.dtype), value.shape, value.tobytes())
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return [(name, _plain(one)) for name, one in value.items()]
     if hasattr(value, "__dataclass_fields__"):
         return [type(value).__name__, *(_plain(getattr(value, name)) for name in value.__dataclass_fields__)]
     return value

@@ -25,17 +25,20 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, Scaling, load, split_validation
 from epicortex.ecosystem.jobs import Job
 from epicortex.errors import ConfigError
-from epicortex.evaluation import FitnessFunction, Stopped, Trainer, check_training, find_fitness
-from epicortex.evaluation.fitness import balanced_accuracy, confusion_matrix
+from epicortex.evaluation import scoring
+from epicortex.evaluation.backprop import Trainer
+from epicortex.evaluation.checks import check_training
+from epicortex.evaluation.evaluator import Stopped
+from epicortex.evaluation.fitness import FitnessFunction, balanced_accuracy, confusion_matrix, find_fitness
 from epicortex.evaluation.optimisers import torch_optimisers
 from epicortex.evaluation.samples import draw_batches, fitness_samples, moved, split
-from epicortex.families.activations import Activations
-from epicortex.families.layered import draw_phenotype
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.families.layered.network import Network
 from epicortex.families.layered.partition import choose_partition
-from epicortex.families.layered.phenotype import kernel_mask
-from tests.contracts.world import network, same, small_data
+from epicortex.families.layered.placing import kernel_mask
+from tests.contracts.world import FAMILY, network, same, small_data
 
 CPU = torch.device("cpu")
 DATA = small_data()
@@ -43,7 +46,11 @@ DATA = small_data()
 
 def trainer(data: DataSet = DATA, function: FitnessFunction | None = None, **settings: Any) -> Trainer:
     training = TrainingConfig(**{"portion": 0.5, "batch_size": 32, **settings})
-    return Trainer(data, training, Activations(), seed=1, fitness=function)
+    return Trainer(data, family_of(data), training, seed=1, fitness=function)
+
+
+def family_of(data: DataSet) -> LayeredFamily:
+    return LayeredFamily(Problem(data.input_shape, len(data.classes)))
 
 
 def doubled(images: np.ndarray) -> np.ndarray:
@@ -93,8 +100,9 @@ def test_computing_as_on_a_graphics_processor_gives_the_same_to_float_tolerance(
     phenotype = draw_phenotype(Genome((1, 16, 16), layers, 3), rng=np.random.default_rng(1))
     training = TrainingConfig(portion=0.5, optimiser="SGD", optimiser_arguments={"lr": 0.05})
     assert choose_partition(shapes, 10, (1, 1)).mode == mode
+    job = Job(1, 1, 1, phenotype)
     ours, theirs = (
-        Trainer(large, training, Activations(), seed=1, accelerated=accelerated).run(Job(1, 1, 1, phenotype))
+        Trainer(large, family_of(large), training, seed=1, accelerated=accelerated).run(job)
         for accelerated in (False, True)
     )
     assert ours.phenotype is not None
@@ -139,9 +147,9 @@ def test_another_seed_generation_or_network_draws_other_samples() -> None:
 
 def test_training_leaves_the_job_as_it_was() -> None:
     job = Job(1, 1, 1, network(), newborn=True)
-    before = [array.tobytes() for weights in job.phenotype.weights for array in weights]
+    before = [array.tobytes() for genes in job.phenotype.weights for array in genes.values()]
     trainer().run(job)
-    assert before == [array.tobytes() for weights in job.phenotype.weights for array in weights]
+    assert before == [array.tobytes() for genes in job.phenotype.weights for array in genes.values()]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +293,7 @@ def test_balanced_class_weights_weigh_rare_classes_more() -> None:
     for weights in ("none", "balanced"):
         outcome = trainer(rare, class_weights=weights, portion=1.0, min_steps=30).run(job)
         assert outcome.phenotype is not None
-        counts.append(trainer(rare).score(outcome.phenotype).confusion[:, 2].sum())
+        counts.append(scoring.score(outcome.phenotype, FAMILY, rare).confusion[:, 2].sum())
     assert 2 * counts[0] < counts[1]
 
 
@@ -307,7 +315,7 @@ def test_balanced_accuracy_and_confusion_agree_with_scikit_learn(
 
 
 def test_a_score_holds_the_predictions_of_one_part() -> None:
-    score = trainer().score(network(), "train")
+    score = scoring.score(network(), FAMILY, DATA, "train")
     logits = Network(network())(torch.from_numpy(DATA.scaling.apply(DATA.x_train)))
     assert (score.predictions == logits.argmax(1).numpy()).mean() > 0.99
     assert score.accuracy == pytest.approx((score.predictions == DATA.y_train).mean())
@@ -347,7 +355,7 @@ def test_a_failed_network_has_a_reason_and_nothing_else(settings: dict[str, Any]
 
 def test_outputs_that_are_not_finite_fail_the_network() -> None:
     weights = network().weights
-    huge = tuple(type(layer)(layer.weight * np.float32(1e30), layer.bias) for layer in weights)
+    huge = tuple(genes.replace(weight=genes.weight * np.float32(1e30)) for genes in weights)
     outcome = trainer().run(Job(1, 1, 1, type(network())(network().genome, huge), train=False))
     assert outcome.failed == "its outputs are not finite (NaN or infinity)"
 
@@ -453,8 +461,8 @@ def test_no_global_generator_is_drawn_from() -> None:
     [
         ({"optimiser": "adadelta"}, "did you mean 'Adadelta'"),
         ({"optimiser": "Admw"}, "did you mean 'AdamW'"),
-        ({"optimiser": "Optimizer"}, "no optimiser 'Optimizer'"),
-        ({"optimiser": "lr_scheduler"}, "no optimiser 'lr_scheduler'"),
+        ({"optimiser": "Optimizer"}, "no optimiser is called 'Optimizer'"),
+        ({"optimiser": "lr_scheduler"}, "no optimiser is called 'lr_scheduler'"),
         ({"optimiser": "Muon", "optimiser_arguments": {}}, "only supports 2D parameters"),
         ({"optimiser": "SparseAdam", "optimiser_arguments": {}}, "does not support dense gradients"),
         ({"optimiser_arguments": {"lrr": 1.0}}, "Adadelta has no argument 'lrr'; did you mean 'lr'"),
@@ -520,7 +528,7 @@ def test_shifts_change_what_is_learned_and_repeat_exactly() -> None:
     genome = Genome((1, 8, 8), (), 10)
     job = Job(1, 1, 1, draw_phenotype(genome, rng=np.random.default_rng(1)))
     outcomes = [
-        Trainer(data, TrainingConfig(shift=shift), Activations(), seed=1).run(job)
+        Trainer(data, family_of(data), TrainingConfig(shift=shift), seed=1).run(job)
         for shift in (0.0, 0.125, 0.125)
     ]
     weights = [outcome.phenotype.weights[0].weight.tobytes() for outcome in outcomes if outcome.phenotype]

@@ -11,10 +11,14 @@ from pathlib import Path
 
 from epicortex.config import FORMAT_VERSION
 from epicortex.config import resolving as settings
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
 from epicortex.run.lifecycle import evolve
 from epicortex.run.loop import Watcher
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+#: What the networks of these runs are, in every format.
+FAMILY = LayeredFamily(Problem((1, 8, 8), 10))
 SMALL = {
     "evolution.generations": 3,
     "evolution.initial_networks": 4,

@@ -17,7 +17,7 @@ from epicortex.run.record import load_champion, read_run
 from epicortex.run.recorder import Recorder
 from epicortex.storage import checkpoint
 from epicortex.storage.folder import RunFolder
-from tests.faults.make_fixture import FIXTURES, make
+from tests.faults.make_fixture import FAMILY, FIXTURES, make
 from tests.faults.test_old_runs import Notes
 from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
 from tests.storage.states import identity
@@ -30,8 +30,8 @@ LOGS = ("history.jsonl", "networks.jsonl")
 def beginning(run: Path) -> dict[str, Any]:
     """What a resume would go on from: everything it reads, and what it says about it."""
     with closing(RunFolder.open(run)) as folder:
-        start, problems = checkpoint.read_latest(run, run=folder.info.id)
-        with closing(Recorder(folder, start)) as recorder:
+        start, problems = checkpoint.read_latest(run, run=folder.info.id, family=FAMILY)
+        with closing(Recorder(folder, start, family=FAMILY)) as recorder:
             generation = start.state.generation if start else 0
             with closing(recorder.journal(generation + 1, start.digest if start else "")) as journal:
                 return {

@@ -17,6 +17,7 @@ from epicortex.storage import checkpoint
 from epicortex.storage.folder import read_config
 from tests.contracts.world import until
 from tests.faults.conftest import Reference
+from tests.faults.make_fixture import FAMILY
 from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
 
 KILO = 1024
@@ -43,7 +44,7 @@ def last_checkpoint_is_sound(run: Path) -> None:
     if (run / "config.toml").exists():
         _, info = read_config(run)
         if (run / "checkpoints").exists():
-            _, problems = checkpoint.read_latest(run, run=info.id)
+            _, problems = checkpoint.read_latest(run, run=info.id, family=FAMILY)
             assert not problems
 
 

@@ -42,7 +42,7 @@ from epicortex.storage import checkpoint, codec, lines, strict, tensors
 from epicortex.storage.folder import read_config
 from epicortex.storage.journal import Heading, Journal
 from tests.data import test_hostile as data_files
-from tests.faults.make_fixture import FIXTURES
+from tests.faults.make_fixture import FAMILY, FIXTURES
 from tests.faults.world import THOROUGH, counted
 
 MOST_KILOBYTES = 300_000
@@ -167,7 +167,7 @@ def champion_file(place: Path, draw: random.Random) -> object:
 
 
 def state_json(place: Path, draw: random.Random) -> object:
-    return codec.decode(changed_json(STATE, draw), ARRAYS, "here")
+    return codec.decode(changed_json(STATE, draw), ARRAYS, "here", FAMILY)
 
 
 def manifest(place: Path, draw: random.Random) -> object:
@@ -179,7 +179,7 @@ def manifest(place: Path, draw: random.Random) -> object:
     (run / "00000002" / "manifest.json").write_bytes(
         changed_bytes(data, draw) if draw.random() < 0.2 else data
     )
-    return checkpoint.read(run, 2, run=HEADING.run)
+    return checkpoint.read(run, 2, run=HEADING.run, family=FAMILY)
 
 
 def journal_file(place: Path, draw: random.Random) -> object:
@@ -196,7 +196,7 @@ def journal_file(place: Path, draw: random.Random) -> object:
             out += len(payload).to_bytes(8, "little") + hashlib.sha256(payload).digest() + payload
             start += 40 + length
         place.write_bytes(out)
-    journal = Journal(place, HEADING)
+    journal = Journal(place, HEADING, family=FAMILY)
     journal.close()
     place.unlink()
     assert all("\n" not in problem for problem in journal.problems)

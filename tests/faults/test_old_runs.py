@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from epicortex.champion import file as champions
 from epicortex.cli import main
+from epicortex.config import FORMAT_VERSION
 from epicortex.errors import EpiCortexError
 from epicortex.families.layered.genome import Genome
 from epicortex.run.lifecycle import resume
 from epicortex.run.record import load_champion, read_run
-from epicortex.storage import strict
+from epicortex.storage import checkpoint, strict
 from epicortex.storage.journal import Heading, Journal
-from tests.faults.make_fixture import FIXTURES, SMALL, StopLate
+from tests.faults.make_fixture import FAMILY, FIXTURES, SMALL, StopLate
 from tests.faults.world import counted, same_bytes
 
 FORMATS = sorted(FIXTURES.glob("run-format-*"))
@@ -75,7 +77,7 @@ def test_an_old_run_is_resumed_from_its_checkpoint_and_journal(old: Path) -> Non
     assert not [note for note in watcher.notes if "the last bits may differ" not in note]
     heading = Heading(**json.loads(kept[40 : 40 + int.from_bytes(kept[:8], "little")]))
     journal.write_bytes(kept)
-    replayed = Journal(journal, heading)
+    replayed = Journal(journal, heading, family=FAMILY)
     replayed.close()
     assert len(replayed.outcomes) == 3
     fitness = {line.id: line.fitness for line in read_run(old).networks() if line.generation == 3}
@@ -91,14 +93,18 @@ def test_two_old_runs_resumed_end_the_same(old: Path, tmp_path: Path) -> None:
 
 def newer_config(run: Path) -> None:
     path = run / "config.toml"
-    text = path.read_text().rpartition("# sha256")[0].replace("format = 1\n", "format = 2\n", 1)
+    text = (
+        path.read_text()
+        .rpartition("# sha256")[0]
+        .replace("format = 1\n", f"format = {FORMAT_VERSION + 1}\n", 1)
+    )
     path.write_text(f"{text}# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n")
 
 
 def newer_checkpoint(run: Path) -> None:
     for path in run.glob("checkpoints/*/manifest.json"):
         values = strict.unseal(path.read_bytes(), "here")
-        path.write_bytes(strict.sealed({**values, "format": 2, "invented": "later"}))
+        path.write_bytes(strict.sealed({**values, "format": checkpoint.FORMAT + 1, "invented": "later"}))
 
 
 def newer_champion(run: Path) -> None:
@@ -107,7 +113,9 @@ def newer_champion(run: Path) -> None:
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     about = strict.unseal(header["__metadata__"]["epicortex.champion"].encode(), "here")
-    header["__metadata__"]["epicortex.champion"] = strict.sealed({**about, "format": 2}).decode()
+    header["__metadata__"]["epicortex.champion"] = strict.sealed(
+        {**about, "format": champions.FORMAT + 1}
+    ).decode()
     text = strict.dump(header)
     path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
 

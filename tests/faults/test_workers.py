@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.phenotype import weight_shape
 from epicortex.run.record import read_run
 from tests.contracts.world import abandoned, segments, until
 from tests.faults.conftest import Reference
@@ -95,8 +94,10 @@ optimisers = {"counted": deadly}
 
 def dense(genome: Genome) -> int:
     """How many numbers a network's parameters hold, zeros around small kernels too."""
-    shapes = map(weight_shape, genome.layers, genome.input_shapes)
-    return sum(math.prod(shape) + shape[0] for shape in shapes)
+    arrays = (
+        layer.array_shapes(below) for layer, below in zip(genome.layers, genome.input_shapes, strict=True)
+    )
+    return sum(math.prod(shape) for shapes in arrays for shape in shapes.values())
 
 
 def test_a_network_that_kills_its_worker_again_and_again_fails_and_the_run_goes_on(

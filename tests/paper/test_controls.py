@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from epicortex.config.fields import settings, value_of
 from epicortex.families.layered.genome import Genome
 from epicortex.paper.controls import CONTROLS, of_lineage
 from epicortex.paper.plan import PlannedRun, found
@@ -68,8 +69,8 @@ def test_random_parents_still_cross_and_say_so_in_their_settings(experiment: Pat
     parents = Counter(len(line["parents"]) for _, own in runs for line in own if line["birth"])
     assert parents[2] > 0
     for run, _ in runs:
-        evolution = read_run(experiment / run.folder).config.evolution
-        assert (evolution.parents, evolution.parent_shares) == ("even", "even")
+        selection = read_run(experiment / run.folder).config.selection
+        assert (selection.parents, selection.parent_shares) == ("even", "even")
 
 
 def test_the_champions_structure_starts_with_new_weights_and_the_lineages_samples(experiment: Path) -> None:
@@ -77,7 +78,7 @@ def test_the_champions_structure_starts_with_new_weights_and_the_lineages_sample
         original = read_run(experiment / run.original.folder)
         champion = original.champion()
         first = [line for line in own if line["generation"] == 1]
-        assert {Genome.from_dict(line["genome"]) for line in first} == {champion.genome}
+        assert {Genome.from_dict(line["genome"]) for line in first} == {champion.phenotype.genome}
         assert len({line["fitness"] for line in first}) > 1 or len(first) == 1
         share = of_lineage(original)
         assert len(first) == max(1, len(lines(original.path)) // share)
@@ -108,23 +109,21 @@ def test_the_trainings_of_a_lineage_are_the_lines_of_all_ancestors(experiment: P
 
 def test_a_control_differs_from_its_original_in_what_it_takes_away_only(experiment: Path) -> None:
     allowed = {
-        "founders": {"evolve"},
+        "founders": {"evolution.evolve"},
         "champion": {
-            *("evolve", "founders", "start_genome", "initial_networks", "initial_species", "max_networks"),
+            *("evolution.evolve", "speciation.founders", "evolution.start_genome"),
+            *("evolution.initial_networks", "evolution.initial_species", "evolution.max_networks"),
         },
-        "mutation": {"parents"},
-        "random": {"parents", "parent_shares"},
+        "mutation": {"selection.parents"},
+        "random": {"selection.parents", "selection.parent_shares"},
     }
-    for name, settings in allowed.items():
+    cost = {"evolution.trainings", "evolution.generations"}
+    drawn = {"evolution.initial_networks", "evolution.max_networks"}
+    for name, taken in allowed.items():
         for run, _ in controls(experiment, name):
             one, other = (
-                read_run(experiment / folder).config.model_dump()
-                for folder in (run.folder, run.original.folder)
+                read_run(experiment / folder).config for folder in (run.folder, run.original.folder)
             )
-            changed = {
-                field for field, value in one["evolution"].items() if value != other["evolution"][field]
-            }
-            assert changed <= settings | {"trainings", "generations"}
-            assert {"trainings", *(settings - {"initial_networks", "max_networks"})} <= changed
-            assert one["training"] == other["training"]
-            assert one["data"] == other["data"]
+            changed = {name for name in settings() if value_of(one, name) != value_of(other, name)}
+            assert changed <= taken | cost
+            assert {"evolution.trainings", *(taken - drawn)} <= changed

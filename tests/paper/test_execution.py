@@ -297,7 +297,7 @@ def test_the_survey_says_how_it_stands_with_every_run(tmp_path: Path) -> None:
     states = {str(due.run.folder): (due.state, due.trainings) for due in survey(plan, tmp_path)}
     done = len((tmp_path / "digits/speciation-on/seed-1/networks.jsonl").read_text().splitlines())
     spent = len((tmp_path / "digits/speciation-on/founders/seed-1/networks.jsonl").read_text().splitlines())
-    guess = trainings(plan.config.evolution)
+    guess = trainings(plan.config)
     assert states == {
         "digits/speciation-on/seed-1": ("finished", 0),
         "digits/speciation-on/founders/seed-1": ("begun", done - spent),
@@ -311,7 +311,7 @@ def test_the_survey_says_how_it_stands_with_every_run(tmp_path: Path) -> None:
 
 def test_the_estimate_of_trainings_is_near_what_runs_take(experiment: Path) -> None:
     lines = (experiment / "digits/speciation-on/seed-1/networks.jsonl").read_text().splitlines()
-    assert trainings(small().config.evolution) == pytest.approx(len(lines), rel=0.2)
+    assert trainings(small().config) == pytest.approx(len(lines), rel=0.2)
 
 
 def test_a_measurement_trains_a_few_founders() -> None:

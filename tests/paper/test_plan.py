@@ -57,9 +57,9 @@ def test_seeds_come_first_then_data_then_modes_then_controls() -> None:
 def test_runs_differ_in_data_mode_and_seed_only() -> None:
     planned = plan()
     config = planned.configured(PlannedRun(Experiment("svhn", False), 7))
-    assert (config.data.source, config.evolution.speciation, config.evolution.seed) == ("svhn", False, 7)
+    assert (config.data.source, config.evolution.speciation, config.evolution.seed) == ("svhn", "none", 7)
     back = changed(
-        config, evolution={"speciation": True, "seed": 1}, data={"source": planned.config.data.source}
+        config, evolution={"speciation": "key", "seed": 1}, data={"source": planned.config.data.source}
     )
     assert back == planned.config
 

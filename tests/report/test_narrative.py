@@ -11,10 +11,12 @@ import pytest
 
 from epicortex.cli import show
 from epicortex.config import changed
+from epicortex.families.family import Outline, Problem
+from epicortex.families.layered import LayeredFamily
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.paper.execution import is_finished
 from epicortex.report import anatomy, narrative, tree
-from epicortex.report.legend import genome_lines, kernel_words
+from epicortex.report.legend import kernel_words, structure_lines
 from epicortex.report.narrative import Material
 from epicortex.report.writing import read
 from epicortex.run.lifecycle import resume
@@ -109,10 +111,10 @@ def test_the_tree_ties_every_network_to_its_parents(material: Material) -> None:
 def test_kernels_are_pictures_of_their_own_shape(material: Material) -> None:
     assert material.champion is not None
     champion = material.champion
-    convolutions = [layer for layer in champion.genome.hidden if layer.type == "conv"]
-    layers = anatomy.kernel_layers(champion.phenotype)
+    convolutions = [part for part in champion.outline.parts if part.kind == "conv"]
+    layers = anatomy.kernel_layers(champion)
     assert len(layers) == len(convolutions)
-    below = champion.genome.input_shape
+    below = champion.outline.input_shape
     for drawn, layer in zip(layers[:1], convolutions, strict=False):
         for picture, (rows, columns) in zip(drawn.kernels, layer.kernels, strict=True):
             assert picture.shape == f"{rows}×{columns}"
@@ -120,13 +122,18 @@ def test_kernels_are_pictures_of_their_own_shape(material: Material) -> None:
                 assert (picture.picture.height, picture.picture.width) == (rows, columns)
 
 
+def outline(genome: Genome) -> Outline:
+    return LayeredFamily(Problem(genome.input_shape, genome.classes)).outline(genome.to_dict())
+
+
 def test_a_genome_in_short() -> None:
-    many = ConvLayer(tuple((1 + 2 * (n % 5), 1 + 2 * (n % 7)) for n in range(60)), (1, 1))
+    kernels = tuple((1 + 2 * (n % 5), 1 + 2 * (n % 7)) for n in range(60))
+    many = outline(Genome((1, 28, 28), (ConvLayer(kernels, (1, 1)),), 10)).parts[0]
     assert kernel_words(many).endswith(" others")
     assert len(kernel_words(many)) < 90
-    deep = Genome((1, 8, 8), (FullLayer(3),) * 40, 10)
-    assert len(genome_lines(deep)) == 14
-    assert genome_lines(deep)[-1] == "out 10"
+    deep = outline(Genome((1, 8, 8), (FullLayer(3),) * 40, 10))
+    assert len(structure_lines(deep)) == 14
+    assert structure_lines(deep)[-1] == "out 10"
 
 
 def test_the_same_run_gives_the_same_page(folder: Path, tmp_path: Path) -> None:

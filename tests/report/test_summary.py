@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from epicortex.errors import StorageError
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
 from epicortex.report import summary
 from epicortex.report.summary import Gathered, Mean, gather
 from epicortex.run.record import read_run
 from tests.report.world import FAILURES, pretended_run
 
 Lines = list[dict[str, Any]]
+FAMILY = LayeredFamily(Problem((1, 8, 8), 10))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def lines(run: Path) -> Lines:
 @pytest.fixture(scope="module")
 def gathered(run: Path) -> Gathered:
     record = read_run(run)
-    return gather(record.networks(), record.history, followed=frozenset(range(1000)))
+    return gather(record.networks(), record.history, family=FAMILY, followed=frozenset(range(1000)))
 
 
 def test_the_front_is_what_no_other_network_beats(gathered: Gathered, lines: Lines) -> None:
@@ -115,7 +118,7 @@ def test_of_very_many_networks_an_even_choice_is_drawn_but_the_front_is_whole(
 ) -> None:
     monkeypatch.setattr(summary, "MOST_POINTS", 50)
     record = read_run(run)
-    few = gather(record.networks(), record.history, followed=frozenset())
+    few = gather(record.networks(), record.history, family=FAMILY, followed=frozenset())
     assert 25 <= len(few.points) <= 50
     assert few.front == gathered.front
     assert {point.generation for point in few.points} == {line.generation for line in record.history}
@@ -124,7 +127,7 @@ def test_of_very_many_networks_an_even_choice_is_drawn_but_the_front_is_whole(
 
 def test_a_generation_that_is_not_in_the_history_yet_is_left_out(run: Path, gathered: Gathered) -> None:
     record = read_run(run)
-    shorter = gather(record.networks(), record.history[:-1], followed=frozenset())
+    shorter = gather(record.networks(), record.history[:-1], family=FAMILY, followed=frozenset())
     assert shorter.generations == gathered.generations[:-1]
 
 
@@ -143,7 +146,7 @@ def test_lines_that_make_no_sense_are_refused(
     (tmp_path / "networks.jsonl").write_text(json.dumps({**lines[0], **change}) + "\n")
     record = read_run(tmp_path)
     with pytest.raises(StorageError, match=words):
-        gather(record.networks(), read_run(run).history, followed=frozenset())
+        gather(record.networks(), read_run(run).history, family=FAMILY, followed=frozenset())
 
 
 def test_the_error_of_a_mean() -> None:

@@ -265,7 +265,7 @@ def test_an_operator_of_an_installed_package_is_found_by_its_name(
     result = evolve(data, config(evolution__operators=["layer", "node", "duplicate"]))
     assert result.stop_reason == f"all {GENERATIONS} generations are done"
     for name, reason in [
-        ("broken", "'broken' cannot be loaded: ModuleNotFoundError"),
+        ("broken", "'broken' is installed but cannot be loaded: ModuleNotFoundError"),
         ("wrong", "is not an operator called 'wrong'"),
         ("os.system", "no operator is called 'os.system'; there are layer, .*duplicate"),
     ]:
@@ -334,7 +334,7 @@ def test_an_ancestor_is_the_first_founder_also_after_a_resume(data: DataSet, tmp
     )
     assert same_bytes(tmp_path / "run") == same_bytes(tmp_path / "straight")
     founder = next(iter(read_run(tmp_path / "run").networks()))
-    assert founder.genome == first.champion.genome.to_dict()
+    assert founder.genome == first.champion.description
 
 
 def test_the_test_set_is_used_once_for_the_champion_and_only_with_validation(data: DataSet) -> None:

@@ -12,9 +12,13 @@ from epicortex.config import Config, resolving
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import create
 from epicortex.engines.setup import WorkerSetup
-from epicortex.families.layered import draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer
-from epicortex.run.schedule import Schedule, work
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily, draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.layers import HiddenLayer
+from epicortex.run.schedule import Schedule
+
+FAMILY = LayeredFamily(Problem((1, 8, 8), 10))
 
 
 def job(network: int, *hidden: HiddenLayer) -> Job:
@@ -35,11 +39,11 @@ def order(jobs: Sequence[Job]) -> list[int]:
 
 def test_what_takes_more_multiplications_comes_first() -> None:
     assert WIDE.phenotype.parameters > CONVOLUTION.phenotype.parameters
-    assert order(Schedule().longest_first([OUTPUT, WIDE, CONVOLUTION])) == [1, 2, 3]
+    assert order(Schedule(FAMILY).longest_first([OUTPUT, WIDE, CONVOLUTION])) == [1, 2, 3]
 
 
 def test_what_took_long_comes_first_the_next_time() -> None:
-    schedule = Schedule()
+    schedule = Schedule(FAMILY)
     took = {1: 1.0, 2: 2.0, 3: 9.0}
     outcomes = [Outcome(network, 1, train_seconds=seconds) for network, seconds in took.items()]
     schedule.learn([OUTPUT, WIDE, CONVOLUTION], outcomes)
@@ -73,6 +77,6 @@ def test_a_run_hands_out_the_longest_job_first() -> None:
     config = resolving.resolve("paper", {f"evolution.{name}": value for name, value in changes.items()})
     with Noting(config) as engine:
         evolve("digits", config, engine=engine)
-    costs = [work(one.phenotype) for one in engine.given]
+    costs = [FAMILY.cost(one.phenotype) for one in engine.given]
     assert len(set(costs)) > 3
     assert costs == sorted(costs, reverse=True)

@@ -13,18 +13,39 @@ from hypothesis import given, settings
 
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import StorageError
+from epicortex.families.layered import LayeredFamily
 from epicortex.storage import checkpoint
 from epicortex.storage.atomic import Log, LogMark
-from tests.storage.states import THOROUGH, identity, offsets, small_state, states
+from epicortex.storage.checkpoint import Checkpoint
+from tests.storage.states import (
+    SMALL_FAMILY,
+    THOROUGH,
+    identity,
+    of_a_family,
+    offsets,
+    small_state,
+    states,
+)
 
 NOTHING = LogMark(0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 LOGS = {"history.jsonl": NOTHING, "networks.jsonl": NOTHING}
 FILES = ("manifest.json", "state.json", "weights.safetensors")
 
 
-def write(folder: Path, state: EcosystemState, *, keep: int = 3, logs: dict[str, LogMark] = LOGS) -> None:
+def write(
+    folder: Path,
+    state: EcosystemState,
+    *,
+    family: LayeredFamily = SMALL_FAMILY,
+    keep: int = 3,
+    logs: dict[str, LogMark] = LOGS,
+) -> None:
     folder.mkdir(exist_ok=True)
-    checkpoint.write(folder, checkpoint.take(state), run="r", logs=logs, keep=keep)
+    checkpoint.write(folder, checkpoint.take(state, family), run="r", logs=logs, keep=keep)
+
+
+def latest(run: Path, name: str = "r") -> tuple[Checkpoint | None, list[str]]:
+    return checkpoint.read_latest(run, run=name, family=SMALL_FAMILY)
 
 
 @pytest.fixture
@@ -36,13 +57,15 @@ def run(tmp_path: Path) -> Path:
 
 
 @settings(max_examples=25)
-@given(state=states())
+@given(drawn=of_a_family(states))
 def test_a_state_comes_back_bit_for_bit(
-    tmp_path_factory: pytest.TempPathFactory, state: EcosystemState
+    tmp_path_factory: pytest.TempPathFactory, drawn: tuple[LayeredFamily, EcosystemState]
 ) -> None:
+    family, state = drawn
     folder = tmp_path_factory.mktemp("checkpoints")
-    write(folder, state)
-    assert identity(checkpoint.read(folder, state.generation, run="r").state) == identity(state)
+    write(folder, state, family=family)
+    back = checkpoint.read(folder, state.generation, run="r", family=family)
+    assert identity(back.state) == identity(state)
     shutil.rmtree(folder)
 
 
@@ -53,7 +76,7 @@ def test_the_last_ones_are_kept(tmp_path: Path) -> None:
 
 
 def test_the_newest_is_read(run: Path) -> None:
-    found, problems = checkpoint.read_latest(run, run="r")
+    found, problems = latest(run)
     assert found is not None
     assert identity(found.state) == identity(small_state(2))
     assert problems == []
@@ -61,7 +84,7 @@ def test_the_newest_is_read(run: Path) -> None:
 
 def test_without_any_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
-    assert checkpoint.read_latest(tmp_path, run="r") == (None, [])
+    assert latest(tmp_path) == (None, [])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -70,7 +93,7 @@ def test_truncated_at_every_offset_the_one_before_is_used(run: Path, name: str) 
     whole = path.read_bytes()
     for length in offsets(len(whole)):
         path.write_bytes(whole[:length])
-        found, problems = checkpoint.read_latest(run, run="r")
+        found, problems = latest(run)
         assert found is not None
         assert found.state.generation == 1
         assert len(problems) == 1
@@ -87,7 +110,7 @@ def test_with_any_byte_flipped_the_one_before_is_used(run: Path, name: str) -> N
         data = bytearray(whole)
         data[draw.randrange(len(data))] ^= draw.randrange(1, 256)
         path.write_bytes(data)
-        found, problems = checkpoint.read_latest(run, run="r")
+        found, problems = latest(run)
         assert found is not None
         assert found.state.generation == 1
         assert len(problems) == 1
@@ -97,7 +120,7 @@ def test_if_all_are_damaged_one_line_says_so(run: Path) -> None:
     for path in run.glob("checkpoints/*/state.json"):
         path.write_bytes(b"{}")
     with pytest.raises(StorageError, match=r"cannot be resumed: .*generation 2.*generation 1") as caught:
-        checkpoint.read_latest(run, run="r")
+        latest(run)
     assert "\n" not in str(caught.value)
 
 
@@ -111,7 +134,7 @@ class Bomb:
 @pytest.mark.parametrize("name", FILES)
 def test_a_pickle_in_any_place_is_refused_and_does_not_run(run: Path, name: str) -> None:
     (run / "checkpoints" / "00000002" / name).write_bytes(pickle.dumps(Bomb()))
-    found, problems = checkpoint.read_latest(run, run="r")
+    found, problems = latest(run)
     assert found is not None
     assert found.state.generation == 1
     assert problems
@@ -129,7 +152,7 @@ def test_links_pipes_and_folders_in_the_place_of_files_are_refused(run: Path, na
             os.mkfifo(path)
         else:
             path.mkdir()
-        found, _ = checkpoint.read_latest(run, run="r")
+        found, _ = latest(run)
         assert found is not None
         assert found.state.generation == 1
         path.rmdir() if path.is_dir() else path.unlink()
@@ -137,7 +160,7 @@ def test_links_pipes_and_folders_in_the_place_of_files_are_refused(run: Path, na
 
 def test_another_runs_checkpoint_is_not_taken(run: Path) -> None:
     with pytest.raises(StorageError, match="another run"):
-        checkpoint.read_latest(run, run="other")
+        latest(run, "other")
 
 
 def test_a_newer_format_is_refused_clearly(run: Path) -> None:
@@ -147,7 +170,7 @@ def test_a_newer_format_is_refused_clearly(run: Path) -> None:
     values = strict.unseal(path.read_bytes(), "here")
     path.write_bytes(strict.sealed({**values, "format": 2}))
     with pytest.raises(StorageError, match="a newer EpiCortex wrote it"):
-        checkpoint.read(run / "checkpoints", 2)
+        checkpoint.read(run / "checkpoints", 2, family=SMALL_FAMILY)
 
 
 def test_a_checkpoint_counts_only_with_the_logs_it_was_written_with(tmp_path: Path) -> None:
@@ -161,19 +184,19 @@ def test_a_checkpoint_counts_only_with_the_logs_it_was_written_with(tmp_path: Pa
     path = tmp_path / "history.jsonl"
     for text in (b"one\ntwo\nthree", b"one\ntwo\n"):
         path.write_bytes(text)
-        assert checkpoint.read_latest(tmp_path, run="r")[1] == []
+        assert latest(tmp_path)[1] == []
     for text in (b"one\ntwo", b"one\ntwi\n", b"one\n"):
         path.write_bytes(text)
-        found, problems = checkpoint.read_latest(tmp_path, run="r")
+        found, problems = latest(tmp_path)
         assert found is not None
         assert found.state.generation == 1
         assert "history.jsonl is damaged" in problems[0]
     path.unlink()
     with pytest.raises(StorageError, match="history"):
-        checkpoint.read_latest(tmp_path, run="r")
+        latest(tmp_path)
 
 
 def test_going_back_behind_a_damaged_one_replaces_it(run: Path) -> None:
     (run / "checkpoints" / "00000002" / "state.json").write_bytes(b"")
     write(run / "checkpoints", small_state(2))
-    assert checkpoint.read_latest(run, run="r")[1] == []
+    assert latest(run)[1] == []

@@ -12,24 +12,38 @@ from hypothesis import strategies as st
 from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import StorageError
+from epicortex.families.layered import LayeredFamily
 from epicortex.storage import codec, strict, tensors
-from tests.storage.states import THOROUGH, finite, identity, outcomes, refusal, small_state, states
+from tests.storage.states import (
+    SMALL_FAMILY,
+    THOROUGH,
+    finite,
+    identity,
+    of_a_family,
+    outcomes,
+    refusal,
+    small_state,
+    states,
+)
 
 
 @settings(max_examples=60)
-@given(states())
-def test_a_state_survives_json_and_arrays_bit_for_bit(state: EcosystemState) -> None:
-    whole, arrays = codec.encode(state)
+@given(of_a_family(states))
+def test_a_state_survives_json_and_arrays_bit_for_bit(drawn: tuple[LayeredFamily, EcosystemState]) -> None:
+    family, state = drawn
+    whole, arrays = codec.encode(state, family)
     data = b"".join(tensors.serialise(arrays, {}))
-    back = codec.decode(strict.parse(strict.dump(whole), "here"), tensors.parse(data, "here")[0], "here")
+    values, read = strict.parse(strict.dump(whole), "here"), tensors.parse(data, "here")[0]
+    back = codec.decode(values, read, "here", family)
     assert identity(back) == identity(state)
 
 
 @settings(max_examples=60)
-@given(outcomes())
-def test_an_outcome_survives_bit_for_bit(outcome: Outcome) -> None:
-    values, arrays = codec.encode_outcome(outcome)
-    back = codec.decode_outcome(strict.parse(strict.dump(values), "here"), arrays, "here")
+@given(of_a_family(outcomes))
+def test_an_outcome_survives_bit_for_bit(drawn: tuple[LayeredFamily, Outcome]) -> None:
+    family, outcome = drawn
+    values, arrays = codec.encode_outcome(outcome, family)
+    back = codec.decode_outcome(strict.parse(strict.dump(values), "here"), arrays, "here", family)
     assert identity(back) == identity(outcome)
 
 
@@ -53,7 +67,7 @@ def test_an_infinite_number_under_a_seal_is_refused() -> None:
 
 def altered(path: list[Any], value: Any) -> Any:
     """The small state's JSON with one place changed."""
-    whole = json.loads(strict.dump(codec.encode(small_state())[0]))
+    whole = json.loads(strict.dump(codec.encode(small_state(), SMALL_FAMILY)[0]))
     place = whole
     for step in path[:-1]:
         place = place[step]
@@ -94,19 +108,19 @@ def altered(path: list[Any], value: Any) -> Any:
     ],
 )
 def test_what_is_not_exactly_a_state_is_refused(path: list[Any], value: Any) -> None:
-    _, arrays = codec.encode(small_state())
+    _, arrays = codec.encode(small_state(), SMALL_FAMILY)
     with pytest.raises(StorageError):
-        codec.decode(altered(path, value), arrays, "here")
+        codec.decode(altered(path, value), arrays, "here", SMALL_FAMILY)
 
 
 def test_weights_of_nobody_are_refused() -> None:
-    whole, arrays = codec.encode(small_state())
+    whole, arrays = codec.encode(small_state(), SMALL_FAMILY)
     whole = json.loads(strict.dump(whole))
     with pytest.raises(StorageError, match="network 9"):
-        codec.decode(whole, {**arrays, "9/1.weight": arrays["1/1.weight"]}, "here")
+        codec.decode(whole, {**arrays, "9/1.weight": arrays["1/1.weight"]}, "here", SMALL_FAMILY)
     arrays.pop("1/1.bias")
     with pytest.raises(StorageError, match="layers need"):
-        codec.decode(whole, arrays, "here")
+        codec.decode(whole, arrays, "here", SMALL_FAMILY)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +153,6 @@ PLACES: list[list[Any]] = [
 @settings(max_examples=20_000 if THOROUGH else 300)
 @given(st.sampled_from(PLACES), json_values)
 def test_any_json_in_any_place_is_a_state_or_one_clear_error(path: list[Any], value: Any) -> None:
-    _, arrays = codec.encode(small_state())
-    error = refusal(lambda: codec.decode(altered(path, value), arrays, "here"))
+    _, arrays = codec.encode(small_state(), SMALL_FAMILY)
+    error = refusal(lambda: codec.decode(altered(path, value), arrays, "here", SMALL_FAMILY))
     assert error is None or "\n" not in error

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from epicortex.config import Config, changed
+from epicortex.config import FORMAT_VERSION, Config, changed
 from epicortex.errors import StorageError
 from epicortex.storage.folder import RunFolder, RunInfo, read_config
 from epicortex.storage.lock import Lock
-from tests.storage.states import refusal, small_phenotype
+from tests.storage.states import SMALL_FAMILY, refusal, small_phenotype
 
 
 def info(**changes: str) -> RunInfo:
@@ -66,7 +66,7 @@ def test_every_truncation_and_many_flips_of_the_config_are_noticed(run: Path) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("format = 1", "format = 2"), "a newer EpiCortex wrote it"),
+        ((f"format = {FORMAT_VERSION}", f"format = {FORMAT_VERSION + 1}"), "a newer EpiCortex wrote it"),
         (("generations = 100", "generations = -1"), "generations"),
         (("[training]", "[training]\nplugin = 'os'"), "plugin"),
         (("[run]", "[run]\nplugin = 'os'"), "plugin"),
@@ -87,7 +87,7 @@ def test_a_resealed_config_is_still_checked(run: Path, change: tuple[str, str], 
 
 def test_a_newer_format_is_named_even_if_it_is_sealed_otherwise(run: Path) -> None:
     path = run / "config.toml"
-    path.write_text(path.read_text().replace("format = 1", "format = 9"))
+    path.write_text(path.read_text().replace(f"format = {FORMAT_VERSION}", "format = 9"))
     with pytest.raises(StorageError, match="a newer EpiCortex wrote it"):
         read_config(run)
 
@@ -123,10 +123,10 @@ def test_a_link_inside_the_folder_is_not_written_through(run: Path, tmp_path: Pa
 
 def test_an_ancestor_is_kept(tmp_path: Path) -> None:
     network = small_phenotype()
-    folder = RunFolder.create(tmp_path / "run", Config(), info(), ancestor=network)
+    folder = RunFolder.create(tmp_path / "run", Config(), info(), ancestor=SMALL_FAMILY.encode(network))
     folder.close()
     folder = RunFolder.open(tmp_path / "run")
-    ancestor = folder.ancestor()
+    ancestor = folder.ancestor(SMALL_FAMILY)
     folder.close()
     assert ancestor is not None
     assert ancestor.same_bits(network)
@@ -175,13 +175,15 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from epicortex.errors import UnwritableError
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
 from epicortex.storage.journal import Heading, Journal
 from epicortex.storage.lock import Lock
-place = Path(sys.argv[1])
+place, family = Path(sys.argv[1]), LayeredFamily(Problem((4,), 2))
 for limit in (0, 2):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        Journal(place / "journal", Heading("r", 1, "s")) if limit else Lock(place)
+        Journal(place / "journal", Heading("r", 1, "s"), family=family) if limit else Lock(place)
     except UnwritableError:
         print("refused")
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -11,8 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epicortex.ecosystem.jobs import Outcome
+from epicortex.families.layered import LayeredFamily
 from epicortex.storage.journal import Heading, Journal, place, remove
-from tests.storage.states import THOROUGH, identity, offsets, outcomes, small_phenotype
+from tests.storage.states import (
+    SMALL_FAMILY,
+    THOROUGH,
+    identity,
+    of_a_family,
+    offsets,
+    outcomes,
+    small_phenotype,
+)
 
 HEADING = Heading(run="r", generation=3, state="0" * 64)
 OUTCOMES = [
@@ -22,28 +31,35 @@ OUTCOMES = [
 ]
 
 
-def write(path: Path, given: list[Outcome] = OUTCOMES) -> bytes:
-    journal = Journal(path, HEADING)
+def write(path: Path, given: list[Outcome] = OUTCOMES, family: LayeredFamily = SMALL_FAMILY) -> bytes:
+    journal = Journal(path, HEADING, family=family)
     for outcome in given:
         journal.append(outcome)
     journal.close()
     return path.read_bytes()
 
 
-def read(path: Path, heading: Heading = HEADING) -> tuple[list[object], list[str]]:
-    journal = Journal(path, heading)
+def read(
+    path: Path, heading: Heading = HEADING, family: LayeredFamily = SMALL_FAMILY
+) -> tuple[list[object], list[str]]:
+    journal = Journal(path, heading, family=family)
     journal.close()
     return [identity(outcome) for outcome in journal.outcomes.values()], journal.problems
 
 
+def several(family: LayeredFamily) -> st.SearchStrategy[list[Outcome]]:
+    return st.lists(outcomes(family), max_size=4, unique_by=lambda outcome: outcome.network)
+
+
 @settings(max_examples=40)
-@given(given_outcomes=st.lists(outcomes(), max_size=4, unique_by=lambda outcome: outcome.network))
+@given(drawn=of_a_family(several))
 def test_outcomes_come_back_bit_for_bit(
-    tmp_path_factory: pytest.TempPathFactory, given_outcomes: list[Outcome]
+    tmp_path_factory: pytest.TempPathFactory, drawn: tuple[LayeredFamily, list[Outcome]]
 ) -> None:
+    family, given_outcomes = drawn
     path = tmp_path_factory.mktemp("journal") / "j"
-    write(path, given_outcomes)
-    assert read(path) == ([identity(outcome) for outcome in given_outcomes], [])
+    write(path, given_outcomes, family)
+    assert read(path, family=family) == ([identity(outcome) for outcome in given_outcomes], [])
 
 
 def test_cut_off_anywhere_it_gives_the_outcomes_before_and_goes_on(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
+from epicortex.ecosystem.history import Generation
 from epicortex.errors import StorageError
 from epicortex.storage.lines import history_line, network_lines, read_history, read_networks
 from epicortex.storage.tensorboard import TAGS, Scalars
 from tests.generations import generation
-from tests.storage.states import offsets, small_state
+from tests.storage.states import SMALL_FAMILY, offsets, small_state
 
 
 @pytest.fixture
@@ -49,12 +50,12 @@ def test_a_line_that_is_not_as_we_write_it_is_refused(history: Path, change: tup
 
 def test_networks_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "networks.jsonl"
-    path.write_bytes(network_lines(small_state(1)) + b'{"generation":2,"id"')
+    path.write_bytes(network_lines(small_state(1), SMALL_FAMILY) + b'{"generation":2,"id"')
     lines = list(read_networks(path))
     assert [entry.id for entry in lines] == [1, 2]
     assert lines[0].species == 1
     assert lines[0].genome == small_state().networks[0].phenotype.genome.to_dict()
-    path.write_bytes(network_lines(small_state(2)))
+    path.write_bytes(network_lines(small_state(2), SMALL_FAMILY))
     assert all(isinstance(entry.genome, str) and len(entry.genome) == 32 for entry in read_networks(path))
 
 
@@ -77,7 +78,7 @@ def test_tensorboard_shows_every_figure_once_also_after_a_resume(tmp_path: Path)
 
 
 def test_tensorboard_shows_each_figure_under_its_own_tag(tmp_path: Path) -> None:
-    tally = Tally(
+    counted = Generation(
         generation=7,
         networks=31,
         species=5,
@@ -95,9 +96,12 @@ def test_tensorboard_shows_each_figure_under_its_own_tag(tmp_path: Path) -> None
         champion=40,
         champion_parameters=650,
         mean_parameters=700.5,
+        train_seconds=1.5,
+        evolve_seconds=0.125,
+        seconds=1.625,
     )
     scalars = Scalars(tmp_path, [])
-    scalars.add(history_line(tally, train_seconds=1.5, evolve_seconds=0.125, seconds=1.625))
+    scalars.add(counted)
     scalars.close()
     figures = {
         "fitness/highest": 0.875,

@@ -95,7 +95,7 @@ def _champion(source: Path | str | Champion | Classifier | Result) -> Champion:
 
     if isinstance(source, Classifier):
         return source.champion()
-    best = getattr(source, "best", None)
+    best = getattr(source, "champion", None)
     if isinstance(best, Champion):
         return best
     raise ConfigError(

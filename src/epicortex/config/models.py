@@ -35,7 +35,10 @@ Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
 
 
 #: What people, and runs of format 1, may say instead of a name.
-_SPECIATION: Final = {"true": "key", "false": "none", "yes": "key", "no": "none", "on": "key", "off": "none"}
+_SPECIATION: Final = {
+    **dict.fromkeys(("true", "yes", "on"), "key"),
+    **dict.fromkeys(("false", "no", "off", "none"), "none"),
+}
 
 
 def _speciation(given: object) -> object:

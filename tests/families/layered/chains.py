@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from epicortex.families.family import Problem, Shape
 from epicortex.families.layered import OPERATORS, Direction, LayeredFamily, Rules, draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, Genome, Shape
+from epicortex.families.layered.genome import ConvLayer, Genome
 from epicortex.families.layered.irregular import IrregularConv
 from epicortex.families.layered.network import Network
 from epicortex.families.layered.phenotype import Phenotype
@@ -102,7 +103,7 @@ def run_chain(seed: int, tally: Tally, *, steps: int = STEPS) -> Phenotype:
     rng = np.random.default_rng([seed, 99])
     shape = INPUT_SHAPES[rng.integers(len(INPUT_SHAPES))]
     rules = _random_rules(rng)
-    family = LayeredFamily(shape, CLASSES, rules=rules)
+    family = LayeredFamily(Problem(shape, CLASSES), rules=rules)
     pool = tally.pool.setdefault(shape, deque(maxlen=12))
     current = draw_phenotype(random_genome(rng, shape, CLASSES), rules=rules, rng=rng)
     check(current, rng, thorough=True)
@@ -158,7 +159,7 @@ def _link(
         assert isinstance(mutation.phenotype, Phenotype)
         return mutation.phenotype, {"drawn by the weights of eqs 3 to 6"}
     if draw < 0.67:
-        clone = family.resize(current, rng)
+        clone = family.clone(current, rng)
         return clone, {"clone with one kernel resized"} if clone is not current else set()
     if draw < 0.72:
         partner = family.redraw(current, rng)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicortex.families.layered.genome import ConvLayer, Genome, Shape
+from epicortex.families.family import Shape
+from epicortex.families.layered.genome import ConvLayer, Genome
 from epicortex.families.layered.phenotype import Phenotype
 
 Coordinate = tuple[int, ...]
@@ -31,7 +32,7 @@ class Gene:
 def gene(phenotype: Phenotype, place: int, node: int) -> Gene:
     """The gene of one node of one layer (both counted from 0)."""
     layer, below = phenotype.genome.layers[place], shapes_of(phenotype.genome)[place]
-    weight, bias = phenotype.weights[place]
+    weight, bias = phenotype.weights[place].values()
     entries: dict[Coordinate, bytes] = {}
     if isinstance(layer, ConvLayer):
         extent = weight.shape[2:]
@@ -116,8 +117,9 @@ def broken_limits(genome: Genome) -> list[str]:
 def weights_around_kernels(phenotype: Phenotype) -> int:
     """How many entries around kernels are not exactly +0.0."""
     count = 0
-    for layer, (weight, _) in zip(phenotype.genome.layers, phenotype.weights, strict=True):
+    for layer, genes in zip(phenotype.genome.layers, phenotype.weights, strict=True):
         if isinstance(layer, ConvLayer):
+            weight = genes.weight
             around = np.array(weight).view(np.uint32)
             for node, kernel in enumerate(layer.kernels):
                 low = [(whole - size) // 2 for whole, size in zip(weight.shape[2:], kernel, strict=True)]
@@ -167,7 +169,7 @@ def number(bits: bytes) -> float:
 def fingerprint(phenotype: Phenotype) -> str:
     """A digest of everything a phenotype holds."""
     digest = hashlib.sha256(phenotype.genome.to_json().encode())
-    for pair in phenotype.weights:
-        for array in pair:
+    for genes in phenotype.weights:
+        for array in genes.values():
             digest.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
     return digest.hexdigest()

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 from epicortex.errors import VariationError
+from epicortex.families.family import Problem, Shape
+from epicortex.families.genes import Genes
 from epicortex.families.layered import LayeredFamily, Rules, cross, draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer, Shape
-from epicortex.families.layered.phenotype import LayerWeights, Phenotype
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.layered.layers import HiddenLayer
+from epicortex.families.layered.phenotype import Phenotype
 from tests.families.layered import reference
 from tests.families.layered.lineage import Lineage
 from tests.families.layered.odds import follows
@@ -43,9 +46,9 @@ def test_within_a_species_every_gene_is_bit_for_bit_that_of_one_parent(
 ) -> None:
     rng = np.random.default_rng(seed)
     genome = one.genome
-    other = LayeredFamily(genome.input_shape, genome.classes, rules=Rules(kernel_temperature=8.0)).redraw(
-        one, rng
-    )
+    other = LayeredFamily(
+        Problem(genome.input_shape, genome.classes), rules=Rules(kernel_temperature=8.0)
+    ).redraw(one, rng)
     child = cross(one, other, share=share, rules=RULES, rng=rng)
     assert child.genome.species_key == one.genome.species_key == other.genome.species_key
     assert reference.weights_around_kernels(child) == 0
@@ -273,7 +276,7 @@ def test_nan_weights_are_carried_like_any_others() -> None:
     one, other = pair((conv((3, 3)),), (conv((3, 3)),))
     spoilt = Phenotype(
         one.genome,
-        (LayerWeights(one.weights[0].weight * np.float32(np.nan), one.weights[0].bias), one.weights[1]),
+        (Genes(one.weights[0].weight * np.float32(np.nan), one.weights[0].bias), one.weights[1]),
     )
     child = child_of(spoilt, other, share=1.0)
     assert np.isnan(child.weights[0].weight).all()

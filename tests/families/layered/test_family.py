@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epicortex.config import EvolutionConfig
+from epicortex.config import Config
 from epicortex.errors import ConfigError
+from epicortex.families.family import Problem, Shape
 from epicortex.families.layered import KernelOperator, LayeredFamily, Rules, StrideOperator, draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, Shape
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.families.layered.phenotype import Phenotype
 from tests.families.layered import reference
 from tests.families.layered.odds import follows
@@ -23,14 +24,14 @@ from tests.strategies import odd_sizes, parents, phenotypes, seeds
 
 
 def family_of(phenotype: Phenotype, rules: Rules | None = None) -> LayeredFamily:
-    return LayeredFamily(phenotype.genome.input_shape, phenotype.genome.classes, rules=rules)
+    return LayeredFamily(Problem(phenotype.genome.input_shape, phenotype.genome.classes), rules=rules)
 
 
 # ---- founders
 
 
 def test_the_minimal_network_is_the_output_layer_with_weights_of_its_own() -> None:
-    family, rng = LayeredFamily((1, 8, 8), 10), np.random.default_rng(1)
+    family, rng = LayeredFamily(Problem((1, 8, 8), 10)), np.random.default_rng(1)
     one, other = family.minimal(rng), family.minimal(rng)
     assert one.genome == other.genome == Genome((1, 8, 8), (), 10)
     assert not one.same_bits(other)
@@ -38,10 +39,12 @@ def test_the_minimal_network_is_the_output_layer_with_weights_of_its_own() -> No
 
 def test_a_start_genome_takes_the_place_of_the_minimal_one() -> None:
     start = Genome((1, 8, 8), (FullLayer(3),), 10)
-    assert LayeredFamily((1, 8, 8), 10, start=start).minimal(np.random.default_rng(1)).genome == start
+    assert (
+        LayeredFamily(Problem((1, 8, 8), 10), start=start).minimal(np.random.default_rng(1)).genome == start
+    )
     for shape, classes in (((1, 8, 9), 10), ((1, 8, 8), 9)):
         with pytest.raises(ConfigError, match="start genome"):
-            LayeredFamily(shape, classes, start=start)
+            LayeredFamily(Problem(shape, classes), start=start)
 
 
 def test_founders_grow_by_types_drawn_evenly_among_the_possible() -> None:
@@ -63,7 +66,7 @@ def test_founders_grow_by_types_drawn_evenly_among_the_possible() -> None:
 
 
 def test_a_founder_that_cannot_grow_stays_as_it_is() -> None:
-    family = LayeredFamily((1, 8, 8), 4, operators=[StrideOperator(), KernelOperator()])
+    family = LayeredFamily(Problem((1, 8, 8), 4), operators=[StrideOperator(), KernelOperator()])
     minimal = family.minimal(np.random.default_rng(1))
     assert family.grow(minimal, np.random.default_rng(1)).same_bits(minimal)
 
@@ -104,7 +107,7 @@ def test_a_clones_kernel_is_drawn_evenly_over_kernels_dimensions_and_directions(
     phenotype, rng = draw_phenotype(genome, rng=np.random.default_rng(1)), np.random.default_rng(2)
     family, seen = family_of(phenotype), Counter[tuple[int, int, int, int]]()
     for _ in range(2000):
-        clone = family.resize(phenotype, rng).genome
+        clone = family.clone(phenotype, rng).genome
         changes = []
         for place, layer in enumerate(clone.hidden):
             assert isinstance(layer, ConvLayer)
@@ -126,7 +129,7 @@ def test_a_clones_kernel_is_drawn_evenly_over_kernels_dimensions_and_directions(
 
 @given(phenotypes(), seeds)
 def test_a_clone_keeps_all_but_one_kernel_and_its_species(phenotype: Phenotype, seed: int) -> None:
-    clone = family_of(phenotype).resize(phenotype, np.random.default_rng(seed))
+    clone = family_of(phenotype).clone(phenotype, np.random.default_rng(seed))
     assert clone.genome.species_key == phenotype.genome.species_key
     new = reference.drawn_new(phenotype, clone, range(len(phenotype.genome.layers)))
     resizable = any(KernelOperator().possible(phenotype.genome, way) for way in ("grow", "shrink"))
@@ -147,17 +150,16 @@ def test_key_similarity_and_parameters_are_those_of_the_genomes(both: tuple[Phen
 
 
 def test_rules_are_taken_from_the_settings_one_by_one() -> None:
-    assert Rules.from_config(EvolutionConfig()) == Rules()
-    other = {
-        "weight_deviation": 0.3,
-        "kernel_temperature": 3.0,
-        "stride_temperature": 5.0,
+    assert Rules.from_config(Config()) == Rules()
+    drawing = {"weight_deviation": 0.3, "kernel_temperature": 3.0, "stride_temperature": 5.0}
+    reading = {
         "kernel_start": "perimeter",
         "layer_choice": "type",
         "kernel_weight": "nodes",
         "mutation_choice": "fitness",
     }
-    rules = Rules.from_config(EvolutionConfig.model_validate(other))
+    rules = Rules.from_config(Config.model_validate({"evolution": drawing, "layered": reading}))
+    other = {**drawing, **reading}
     assert {name: getattr(rules, name) for name in other} == other
     assert set(other) == set(Rules.__slots__)
 
@@ -181,7 +183,7 @@ CHANGES: dict[str, Change] = {
     "minimal": lambda family, one, other, rng: family.minimal(rng),
     "grow": lambda family, one, other, rng: family.grow(one, rng),
     "redraw": lambda family, one, other, rng: family.redraw(one, rng),
-    "resize": lambda family, one, other, rng: family.resize(one, rng),
+    "clone": lambda family, one, other, rng: family.clone(one, rng),
     "mutate up": _mutate(1.0),
     "mutate down": _mutate(0.0),
     "cross": lambda family, one, other, rng: family.cross(one, other, share=0.5, rng=rng),
@@ -204,8 +206,8 @@ def test_everything_is_pure(both: tuple[Phenotype, Phenotype], seed: int, choice
         assert prints[0] == prints[1], name
         result = results[0]
         assert result is not None
-        for pair in result.weights:
-            for array in pair:
+        for genes in result.weights:
+            for array in genes.values():
                 assert not array.flags.writeable, name
     assert np.random.get_state(legacy=False)["state"]["key"].tobytes() == world  # noqa: NPY002
 

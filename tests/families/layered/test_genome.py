@@ -21,14 +21,12 @@ from epicortex.errors import GenomeError
 from epicortex.families.layered.genome import (
     FORMAT_VERSION,
     MAX_LAYERS,
-    MAX_NODES,
     ConvLayer,
     FullLayer,
     Genome,
-    HiddenLayer,
-    kernel_limit,
-    stride_limit,
 )
+from epicortex.families.layered.layers import MAX_NODES, HiddenLayer
+from epicortex.families.layered.shapes import kernel_limit, stride_limit
 from tests.families.layered.reference import broken_limits, shapes_of
 from tests.strategies import INPUT_SHAPES, SMALL_SHAPES, genomes, odd_sizes, strides
 

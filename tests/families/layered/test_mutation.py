@@ -63,7 +63,7 @@ def run(
     grow: float = 0.5,
     relative_fitness: float = 0.5,
     rules: Rules | None = None,
-) -> Mutation:
+) -> Mutation[Phenotype]:
     return mutate(
         draw_phenotype(genome, rng=np.random.default_rng(0)),
         grow=grow,

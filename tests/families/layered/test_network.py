@@ -17,11 +17,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from epicortex.errors import ConfigError
-from epicortex.families.activations import Activations, SmoothRectifier, activation
+from epicortex.families.activations import Activations
+from epicortex.families.family import Array, Shape
 from epicortex.families.layered import draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, Layer, Shape
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, Layer
 from epicortex.families.layered.network import Network
-from epicortex.families.layered.phenotype import Array, Phenotype
+from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.modules import SmoothRectifier, activation
 from tests.families.layered.reference import fingerprint
 from tests.strategies import INPUT_SHAPES, SMALL_SHAPES, phenotypes
 
@@ -59,10 +61,8 @@ def backward(loss: Tensor) -> None:
 def by_hand(phenotype: Phenotype, x: Tensor) -> Tensor:
     """The network worked out node by node with one-kernel convolutions and dot products."""
     convolve: Any = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}.get(x.ndim - 2)
-    for index, (layer, (weight, bias)) in enumerate(
-        zip(phenotype.genome.layers, phenotype.weights, strict=True), 1
-    ):
-        w, b = torch.tensor(np.array(weight)), torch.tensor(np.array(bias))
+    for index, (layer, genes) in enumerate(zip(phenotype.genome.layers, phenotype.weights, strict=True), 1):
+        w, b = torch.tensor(np.array(genes.weight)), torch.tensor(np.array(genes.bias))
         if isinstance(layer, ConvLayer):
             responses = []
             for node, kernel in enumerate(layer.kernels):
@@ -114,8 +114,8 @@ def test_closed_form_counts_equal_those_of_the_module(phenotype: Phenotype) -> N
     assert network.parameter_count() == genome.parameters
     dense = sum(parameter.numel() for parameter in network.parameters())
     zeros = sum(
-        count_zeros(weight, layer)
-        for layer, (weight, _) in zip(genome.layers, phenotype.weights, strict=True)
+        count_zeros(genes.weight, layer)
+        for layer, genes in zip(genome.layers, phenotype.weights, strict=True)
     )
     assert dense - zeros == genome.parameters
     shapes = [tuple(p.shape) for name, p in network.named_parameters() if name.endswith("weight")]

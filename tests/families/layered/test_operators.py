@@ -12,10 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from epicortex.errors import VariationError
+from epicortex.families.family import Shape
+from epicortex.families.genes import Genes
 from epicortex.families.layered import OPERATORS, Direction, Mutated, Rules, draw_phenotype
-from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, HiddenLayer, OutputLayer, Shape
-from epicortex.families.layered.phenotype import LayerWeights, Phenotype
-from epicortex.families.layered.surgery import refit
+from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome, OutputLayer
+from epicortex.families.layered.layers import HiddenLayer
+from epicortex.families.layered.phenotype import Phenotype
 from tests.families.layered import reference
 from tests.families.layered.odds import follows
 from tests.strategies import odd_sizes, phenotypes, seeds, strides
@@ -59,10 +61,7 @@ def check(before: Phenotype, done: Mutated) -> list[float]:
     assert all(value != 0 for value in new), "a new weight was not drawn"
     for place in range(done.layer - 1):  # what is below is not touched at all
         assert after.genome.layers[place] == before.genome.layers[place]
-        assert all(
-            a.tobytes() == b.tobytes()
-            for a, b in zip(after.weights[place], before.weights[place], strict=True)
-        )
+        assert after.weights[place].same_bits(before.weights[place])
     return new
 
 
@@ -328,8 +327,7 @@ def test_one_kernel_changes_by_two_in_one_dimension_and_keeps_its_centre(
         before.hidden[:place] + before.hidden[place + 1 :] == after.hidden[:place] + after.hidden[place + 1 :]
     )
     for other in set(range(len(before.layers))) - {place}:
-        for a, b in zip(phenotype.weights[other], done.phenotype.weights[other], strict=True):
-            assert a.tobytes() == b.tobytes()
+        assert phenotype.weights[other].same_bits(done.phenotype.weights[other])
     for node in set(range(old_layer.nodes)) - set(changed):
         assert reference.gene(phenotype, place, node) == reference.gene(done.phenotype, place, node)
 
@@ -419,9 +417,7 @@ def test_full_inputs_are_cropped_and_padded_on_the_centre(
         weight = rng.standard_normal((2, math.prod(shape_old)), dtype=np.float32)
         bias = rng.standard_normal(2, dtype=np.float32)
         layer = OutputLayer(2)
-        fitted = refit(
-            LayerWeights(weight, bias), (layer, shape_old), (layer, shape_new), rules=RULES, rng=rng
-        )
+        fitted = layer.refit(Genes(weight, bias), layer, shape_old, shape_new, rules=RULES, rng=rng)
         source, target = weight.reshape(2, *shape_old), fitted.weight.reshape(2, *shape_new)
         channels = min(shape_old[0], shape_new[0])
         for channel, other, (a, b) in product(

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epicortex.errors import GenomeError
+from epicortex.families.genes import Genes
 from epicortex.families.layered import draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
-from epicortex.families.layered.phenotype import LayerWeights, Phenotype, kernel_mask
+from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.layered.placing import kernel_mask
 from tests.families.layered.reference import fingerprint, weights_around_kernels
 from tests.strategies import phenotypes
 
@@ -22,17 +24,17 @@ GENOME = Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3)), (1, 1)), FullLayer(4)), 
 
 
 def arrays(phenotype: Phenotype) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
-    return [array for pair in phenotype.weights for array in pair]
+    return [array for genes in phenotype.weights for array in genes.values()]
 
 
 @pytest.mark.parametrize("change", ["weight", "bias", "dtype", "missing", "surplus"])
 def test_weights_that_do_not_fit_are_refused_by_naming_the_layer(change: str) -> None:
     good = draw_phenotype(GENOME, rng=np.random.default_rng(1)).weights
-    weight, bias = good[1]
+    weight, bias = good[1].values()
     bad = {
-        "weight": (good[0], LayerWeights(weight[:, :-1], bias), good[2]),
-        "bias": (good[0], LayerWeights(weight, bias[:-1]), good[2]),
-        "dtype": (good[0], LayerWeights(weight.astype(np.float64), bias), good[2]),
+        "weight": (good[0], Genes(weight[:, :-1], bias), good[2]),
+        "bias": (good[0], Genes(weight, bias[:-1]), good[2]),
+        "dtype": (good[0], Genes(weight.astype(np.float64), bias), good[2]),
         "missing": good[:2],
         "surplus": (*good, good[2]),
     }[change]
@@ -47,7 +49,7 @@ def test_weights_around_a_kernel_are_refused_by_naming_it() -> None:
         weight = np.array(good[0].weight)
         weight[1, 0, 0, 2] = value
         with pytest.raises(GenomeError, match=r"layer 1 \(conv\), kernel 2"):
-            Phenotype(GENOME, (LayerWeights(weight, good[0].bias), *good[1:]))
+            Phenotype(GENOME, (Genes(weight, good[0].bias), *good[1:]))
 
 
 @given(phenotypes())
@@ -89,7 +91,7 @@ def test_same_bits_sees_one_bit() -> None:
     one = draw_phenotype(GENOME, rng=np.random.default_rng(1))
     weight = np.array(one.weights[2].weight)
     weight.view(np.uint32)[0, 0] ^= 1
-    other = Phenotype(GENOME, (*one.weights[:2], LayerWeights(weight, one.weights[2].bias)))
+    other = Phenotype(GENOME, (*one.weights[:2], Genes(weight, one.weights[2].bias)))
     assert one.same_bits(draw_phenotype(GENOME, rng=np.random.default_rng(1)))
     assert not one.same_bits(other)
     shape = Genome((1, 8, 8), (ConvLayer(((3, 3), (3, 3)), (1, 1)), FullLayer(4)), 3)

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from epicortex.families.family import Shape
 from epicortex.families.layered import Rules, draw_kernels, draw_stride
-from epicortex.families.layered.genome import Shape
 from tests.families.layered.odds import follows
 from tests.strategies import odd_sizes, strides
 

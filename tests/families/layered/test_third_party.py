@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from epicortex.errors import ConfigError
+from epicortex.families.family import Problem
+from epicortex.families.genes import Genes
 from epicortex.families.layered import (
     OPERATORS,
     Direction,
@@ -20,7 +22,7 @@ from epicortex.families.layered import (
     draw_phenotype,
 )
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
-from epicortex.families.layered.phenotype import LayerWeights, Phenotype
+from epicortex.families.layered.phenotype import Phenotype
 from tests.families.layered import reference
 
 
@@ -49,14 +51,14 @@ class DuplicateNode:
             wider = FullLayer(layer.nodes + 1)
         hidden = (*genome.hidden[:place], wider, *genome.hidden[place + 1 :])
         fitted = adapt(phenotype, genome.replace(hidden), range(len(genome.layers)), rules=rules, rng=rng)
-        weight, bias = phenotype.weights[place]
-        copied = LayerWeights(np.concatenate([weight, weight[node : node + 1]]), np.append(bias, bias[node]))
+        weight, bias = phenotype.weights[place].values()
+        copied = Genes(np.concatenate([weight, weight[node : node + 1]]), np.append(bias, bias[node]))
         weights = (*fitted.weights[:place], copied, *fitted.weights[place + 1 :])
         return Mutated(Phenotype(fitted.genome, weights), place + 1)
 
 
 GENOME = Genome((1, 8, 8), (ConvLayer(((3, 3), (1, 3)), (1, 1)), FullLayer(3)), 4)
-FAMILY = LayeredFamily((1, 8, 8), 4, operators=(*OPERATORS.values(), DuplicateNode()))
+FAMILY = LayeredFamily(Problem((1, 8, 8), 4), operators=(*OPERATORS.values(), DuplicateNode()))
 
 
 def test_it_is_an_operator_without_inheriting_anything() -> None:
@@ -90,12 +92,12 @@ def test_it_is_not_asked_to_do_what_it_cannot() -> None:
 
 def test_founders_grow_by_it_too() -> None:
     phenotype, rng = draw_phenotype(GENOME, rng=np.random.default_rng(1)), np.random.default_rng(4)
-    only = LayeredFamily((1, 8, 8), 4, operators=[DuplicateNode()])
+    only = LayeredFamily(Problem((1, 8, 8), 4), operators=[DuplicateNode()])
     assert only.grow(phenotype, rng).genome.nodes == GENOME.nodes + 1
 
 
 def test_two_operators_of_one_name_or_none_at_all_are_refused() -> None:
     with pytest.raises(ConfigError, match="duplicate"):
-        LayeredFamily((1, 8, 8), 4, operators=[DuplicateNode(), DuplicateNode()])
+        LayeredFamily(Problem((1, 8, 8), 4), operators=[DuplicateNode(), DuplicateNode()])
     with pytest.raises(ConfigError, match="at least one"):
-        LayeredFamily((1, 8, 8), 4, operators=[])
+        LayeredFamily(Problem((1, 8, 8), 4), operators=[])

@@ -18,9 +18,9 @@ from torch.nn import functional
 
 from epicortex.errors import GenomeError
 from epicortex.families.family import Array, Shape
-from epicortex.families.layered.layers import ConvLayer
 from epicortex.families.layered.partition import Group, choose_partition
 from epicortex.families.layered.placing import kernel_mask
+from epicortex.families.layered.shapes import convolution_text, extent
 
 _CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
     1: functional.conv1d,
@@ -78,28 +78,27 @@ class IrregularConv(nn.Module):
         self, channels: int, kernels: Sequence[Shape], stride: Shape, *, weight: Tensor, bias: Tensor
     ) -> None:
         super().__init__()
-        layer = ConvLayer(tuple(kernels), stride)
-        expected = (layer.nodes, channels, *layer.extent)
-        if tuple(weight.shape) != expected or tuple(bias.shape) != (layer.nodes,):
+        self.kernels, self.stride = tuple(kernels), stride
+        nodes, largest = len(self.kernels), extent(self.kernels)
+        expected = (nodes, channels, *largest)
+        if tuple(weight.shape) != expected or tuple(bias.shape) != (nodes,):
             raise GenomeError(
                 f"conv: weights of shape {tuple(weight.shape)} and {tuple(bias.shape)} do not fit; "
-                f"expected {expected} and {(layer.nodes,)}"
+                f"expected {expected} and {(nodes,)}"
             )
-        self.kernels = layer.kernels
-        self.stride = stride
-        self.padding = _half(layer.extent)
+        self.padding = _half(largest)
         self._wide = channels > 1 and len(stride) == 2
-        uniform = len(set(layer.kernels)) == 1
-        mask = None if uniform else torch.from_numpy(kernel_mask(layer.kernels)).to(weight.dtype)
+        uniform = len(set(self.kernels)) == 1
+        mask = None if uniform else torch.from_numpy(kernel_mask(self.kernels)).to(weight.dtype)
         self.register_buffer("mask", mask, persistent=False)
         self.weight = nn.Parameter(weight if mask is None else torch.where(mask.bool(), weight, 0.0))
         self.bias = nn.Parameter(bias)
-        self.partition = choose_partition(layer.kernels, channels, stride)
+        self.partition = choose_partition(self.kernels, channels, stride)
         self.divided = self.partition.mode != "dense"
         """Whether the partition is followed; see `accelerate`."""
         alone = self.partition.mode == "split"
         parts = () if self.partition.mode == "dense" else self.partition.groups
-        self.groups = nn.ModuleList(_Group(layer.kernels, group, alone=alone) for group in parts)
+        self.groups = nn.ModuleList(_Group(self.kernels, group, alone=alone) for group in parts)
         order = torch.tensor([place for group in self.partition.groups for place in group.kernels]).argsort()
         self.register_buffer("order", order, persistent=False)
 
@@ -130,7 +129,7 @@ class IrregularConv(nn.Module):
         return self._cleaned(self.weight.detach()).clone()
 
     def __repr__(self) -> str:
-        return f"IrregularConv({ConvLayer(self.kernels, self.stride)})"
+        return f"IrregularConv({convolution_text(self.kernels, self.stride)})"
 
     def _cleaned(self, weight: Tensor) -> Tensor:
         return weight if self.mask is None else torch.where(self.mask.bool().to(weight.device), weight, 0.0)

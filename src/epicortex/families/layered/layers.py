@@ -20,7 +20,14 @@ from epicortex.families.family import Array, Direction, Shape
 from epicortex.families.genes import Genes, check_genes
 from epicortex.families.layered import placing
 from epicortex.families.layered.rules import Rules
-from epicortex.families.layered.shapes import draw_kernels, draw_stride, kernel_limit, stride_limit
+from epicortex.families.layered.shapes import (
+    convolution_text,
+    draw_kernels,
+    draw_stride,
+    extent,
+    kernel_limit,
+    stride_limit,
+)
 from epicortex.text import times
 
 if TYPE_CHECKING:
@@ -199,7 +206,7 @@ class ConvLayer(Layer):
     @property
     def extent(self) -> Shape:
         """The largest kernel in each dimension: the size of the layer's weight tensor."""
-        return tuple(max(sizes) for sizes in zip(*self.kernels, strict=True))
+        return extent(self.kernels)
 
     @property
     def key(self) -> str:
@@ -229,8 +236,8 @@ class ConvLayer(Layer):
                 raise GenomeError(
                     f"{where}, kernel {number}: {times(kernel)} needs {len(spatial)} dimensions"
                 )
-            for extent, size in zip(kernel, spatial, strict=True):
-                if not is_whole(extent) or extent % 2 == 0 or not 1 <= extent <= kernel_limit(size):
+            for length, size in zip(kernel, spatial, strict=True):
+                if not is_whole(length) or length % 2 == 0 or not 1 <= length <= kernel_limit(size):
                     raise GenomeError(
                         f"{where}, kernel {number}: {times(kernel)} must be odd and between 1 and "
                         f"{times(map(kernel_limit, spatial))} over an input of {times(spatial)}"
@@ -354,8 +361,7 @@ class ConvLayer(Layer):
         )
 
     def __str__(self) -> str:
-        kernels = " ".join(map(times, self.kernels))
-        return f"conv[{kernels}]" + (f"/{times(self.stride)}" if set(self.stride) != {1} else "")
+        return convolution_text(self.kernels, self.stride)
 
 
 @dataclass(frozen=True, slots=True)

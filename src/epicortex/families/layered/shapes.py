@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from epicortex.families.family import Shape
 from epicortex.families.layered.rules import Rules
+from epicortex.text import times
 
 
 def kernel_limit(size: int) -> int:
@@ -28,6 +30,24 @@ def stride_limit(size: int) -> int:
     [1, 1, 14]
     """
     return max(1, size // 2)
+
+
+def extent(kernels: Sequence[Shape]) -> Shape:
+    """The largest kernel in each dimension.
+
+    >>> extent([(3, 1), (1, 5)])
+    (3, 5)
+    """
+    return tuple(max(sizes) for sizes in zip(*kernels, strict=True))
+
+
+def convolution_text(kernels: Iterable[Shape], stride: Shape) -> str:
+    """A convolution in one line.
+
+    >>> convolution_text([(3, 1), (1, 5)], (2, 2))
+    'conv[3×1 1×5]/2×2'
+    """
+    return f"conv[{' '.join(map(times, kernels))}]" + (f"/{times(stride)}" if set(stride) != {1} else "")
 
 
 def draw_kernels(spatial: Shape, count: int, *, rules: Rules, rng: np.random.Generator) -> tuple[Shape, ...]:
