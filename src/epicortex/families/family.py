@@ -1,58 +1,167 @@
-"""What the ecosystem asks of a kind of network, and nothing more.
+"""What everything else asks of a kind of network, and nothing more.
 
-The layered networks of the paper are one family (`variation.LayeredFamily`); another, such as unstructured
-networks, can stand beside it without a change in the ecosystem.
+A family starts, varies, compares, builds, stores and describes one kind of network. It knows nothing of data,
+engines or files; whoever holds a phenotype knows it only through its family.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from epicortex.config import Config
+
+P = TypeVar("P")
+
+Shape: TypeAlias = tuple[int, ...]
+Array: TypeAlias = NDArray[np.float32]
+Arrays: TypeAlias = dict[str, Array]
+Direction: TypeAlias = Literal["grow", "shrink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a network is for: the shape of a sample [channels, *spatial], and how many numbers it answers."""
+
+    input_shape: Shape
+    outputs: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mutation:
+class Mutation(Generic[P]):
     """A mutation that was tried: the changed phenotype, or None where none was possible."""
 
-    phenotype: Any | None
+    phenotype: P | None
     type: str
-    direction: Literal["grow", "shrink"]
+    direction: Direction
     layer: int | None = None
     """The layer it touched, counted from 1 at the bottom."""
     reason: str | None = None
     """Why it failed, where an operator of a person's own raised an exception."""
 
 
-class Family(Protocol):
-    """One kind of network. All methods are pure: phenotypes go in and new ones come out."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One part of a network, such as a layer, as people see it."""
 
-    def minimal(self, rng: np.random.Generator) -> Any:
+    kind: str
+    """What it is, in one word or two: conv, full, out, block, node."""
+    text: str
+    """What it is, in full, such as `conv[3×3 5×1]/2×2`."""
+    output: Shape
+    """The shape of what it gives."""
+    parameters: int
+    nodes: int
+    stride: Shape = ()
+    kernels: tuple[Shape, ...] = ()
+    """The shape of each kernel, where it has kernels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """A network's structure, as people see it."""
+
+    key: str
+    """Its species key."""
+    text: str
+    """The whole structure in one line."""
+    input_shape: Shape
+    outputs: int
+    parameters: int
+    cost: int
+    """Multiplications for one sample."""
+    parts: tuple[Part, ...]
+    """From the input to the output."""
+    facts: Mapping[str, str]
+    """What holds for the whole network, for people, such as its activations."""
+
+
+class Family(Protocol[P]):
+    """One kind of network.
+
+    All methods are pure: phenotypes go in and new ones come out, and nothing is drawn but from the generator
+    that is given. A phenotype is immutable and holds the structure and the weights.
+
+    `from_config` makes the family of a run; `from_facts` makes one that can only read, build and describe, from
+    what `facts` gave. Both come from the class that a name stands for (see `registry`).
+    """
+
+    @classmethod
+    def from_config(cls, config: Config, problem: Problem, operators: Sequence[Any] = ()) -> Self:
+        """The family as a run's settings ask for it; `operators` are those of a person's own."""
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """The family that wrote a file, from the `facts` in it; what does not fit is a `GenomeError`."""
+
+    @property
+    def name(self) -> str:
+        """What settings and files call the family."""
+
+    def facts(self) -> dict[str, Any]:
+        """Plain JSON values: all that `from_facts` needs to build the same function from the same arrays."""
+
+    # How a run begins.
+
+    def minimal(self, rng: np.random.Generator) -> P:
         """The smallest network, or the user's start genome, with new weights."""
 
-    def grow(self, phenotype: Any, rng: np.random.Generator) -> Any:
+    def grow(self, phenotype: P, rng: np.random.Generator) -> P:
         """One growing mutation, its type drawn evenly among the possible: how founders become diverse."""
 
-    def redraw(self, phenotype: Any, rng: np.random.Generator) -> Any:
-        """Another member of the same species: its own kernel shapes, weights and biases."""
+    def redraw(self, phenotype: P, rng: np.random.Generator) -> P:
+        """Another member of the same species, with whatever is free within it and all weights drawn anew."""
 
-    def key(self, phenotype: Any) -> str:
-        """The species key: equal for two networks exactly when their genes can be exchanged unchanged."""
-
-    def similarity(self, one: Any, other: Any) -> float:
-        """How much of two genomes overlaps, from 0 to 1."""
-
-    def parameters(self, phenotype: Any) -> int:
-        """How many weights and biases a network has."""
+    # How networks vary.
 
     def mutate(
-        self, phenotype: Any, *, grow: float, relative_fitness: float, rng: np.random.Generator
-    ) -> Mutation:
+        self, phenotype: P, *, grow: float, relative_fitness: float, rng: np.random.Generator
+    ) -> Mutation[P]:
         """One mutation; it grows with probability `grow`, else shrinks, if that direction is possible."""
 
-    def cross(self, one: Any, other: Any, *, share: float, rng: np.random.Generator) -> Any:
+    def cross(self, one: P, other: P, *, share: float, rng: np.random.Generator) -> P:
         """A child of two networks; each gene comes from the first with probability `share`."""
 
-    def resize(self, phenotype: Any, rng: np.random.Generator) -> Any:
-        """A clone with one kernel resized, where it has one."""
+    def clone(self, phenotype: P, rng: np.random.Generator) -> P:
+        """A child of one network: the same species, with one small change where there is one to make."""
+
+    # What the ecosystem compares.
+
+    def key(self, phenotype: P) -> str:
+        """The species key: equal for two networks exactly when their genes can be exchanged unchanged."""
+
+    def similarity(self, one: P, other: P) -> float:
+        """How much of two genomes overlaps, from 0 to 1."""
+
+    def parameters(self, phenotype: P) -> int:
+        """How many numbers of a network can learn."""
+
+    def cost(self, phenotype: P) -> int:
+        """How many multiplications one sample takes, from the structure alone."""
+
+    # How a network is used.
+
+    def build(self, phenotype: P) -> Any:
+        """The network as something that computes: an `nn.Module`, or a callable of one's own.
+
+        Its weights are copies, so that training it leaves the phenotype as it is.
+        """
+
+    def learned(self, phenotype: P, model: Any) -> P:
+        """The phenotype with a copy of the weights that its `model` has now."""
+
+    # How a network is stored, sent and shown.
+
+    def encode(self, phenotype: P) -> tuple[Any, Arrays]:
+        """The structure as plain JSON values, and the weights as named arrays."""
+
+    def decode(self, description: Any, arrays: Mapping[str, Array]) -> P:
+        """Back from `encode`; whatever does not fit together is a `GenomeError`."""
+
+    def outline(self, description: Any) -> Outline:
+        """A structure, as `encode` describes it, for people; anything else is a `GenomeError`."""
