@@ -90,7 +90,7 @@ def skeletons(input_shape: Shape) -> tuple[_Skeleton, ...]:
 
 
 def _first_stride(size: int, spatial: int) -> int:
-    """Large images are seen in steps at first: 1 up to 48, then 2, then 4. Signals cost less, and may be longer.
+    """Large images are seen in steps at first: 1 up to 48, then 2, then 4. Signals may be longer.
 
     >>> [_first_stride(size, 2) for size in (8, 28, 32, 64, 128, 224)], _first_stride(128, 1)
     ([1, 1, 1, 2, 4, 4], 2)

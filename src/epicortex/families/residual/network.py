@@ -151,7 +151,11 @@ class Network(nn.Module):
 
     def plain(self) -> fx.GraphModule:
         """An equivalent of stock torch layers only; it needs nothing of EpiCortex to run or to unpickle."""
-        return fx.symbolic_trace(_Plain(self)).train(self.training)
+        traced = fx.symbolic_trace(_Plain(self))
+        for node in traced.graph.nodes:
+            node.type = None  # the annotations are texts here, which pickle takes for names
+        traced.recompile()
+        return traced.train(self.training)
 
     def _units(self) -> Iterator[Unit]:
         for unit in self.units:
