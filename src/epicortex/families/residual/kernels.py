@@ -12,7 +12,7 @@ from epicortex.errors import VariationError
 from epicortex.families.family import Array, Direction, Shape
 from epicortex.families.residual.genome import MAX_EXTENT, Genome
 from epicortex.families.residual.layers import Layer
-from epicortex.families.residual.operators import Mutated
+from epicortex.families.residual.operators import Mutated, part
 from epicortex.families.residual.phenotype import Phenotype
 from epicortex.families.residual.surgery import refit
 
@@ -120,7 +120,8 @@ def _apply(
         if len(shapes) < max(1, round(share * layer.nodes)):
             shapes.setdefault(changes[place].node, changes[place].shape)
     kernels = [shapes.get(node, kernel) for node, kernel in enumerate(layer.kernels)]
-    return Mutated(refit(phenotype, phenotype.genome.replace_kernels(layer, kernels), rng), index + 1)
+    changed = phenotype.genome.replace_kernels(layer, kernels)
+    return Mutated(refit(phenotype, changed, rng), part(changed, layer.stage, layer.block))
 
 
 def _border(weight: Array, dimension: int, kernel: Shape) -> float:

@@ -32,7 +32,7 @@ _SHARES: Final = (0.125, 0.25, 0.5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutated:
-    """What an operator made, and the layer it touched, counted from 1 at the bottom."""
+    """What an operator made, and the part of the outline it touched, counted from 1 at the bottom."""
 
     phenotype: Phenotype
     layer: int | None = None
@@ -89,7 +89,7 @@ class WidthOperator:
             changed = genome.replace_stage(
                 index, ids=_taken(stage.ids, kept), kernels=_taken(stage.kernels, kept), blocks=blocks
             )
-        return Mutated(refit(phenotype, changed, rng), place(changed, index))
+        return Mutated(refit(phenotype, changed, rng), part(changed, index))
 
     def _stages(self, genome: Genome, direction: Direction) -> list[int]:
         return [i for i, stage in enumerate(genome.stages) if _movable(stage.width, direction)]
@@ -118,7 +118,7 @@ class InnerOperator:
             kept = _largest(factors, len(block.ids) - count)
             ids, inner = _taken(block.ids, kept), _taken(block.inner, kept)
         changed = genome.replace_block(s, b, ids=ids, inner=inner)
-        return Mutated(refit(phenotype, changed, rng), place(changed, s, b))
+        return Mutated(refit(phenotype, changed, rng), part(changed, s, b))
 
     def _blocks(self, genome: Genome, direction: Direction) -> list[tuple[int, int]]:
         return [
@@ -152,7 +152,7 @@ class BlockOperator:
         s, b = blocks[int(np.argmin([float(np.abs(gamma).mean()) for gamma in outer]))]
         rest = genome.stages[s].blocks[:b] + genome.stages[s].blocks[b + 1 :]
         changed = genome.replace_stage(s, blocks=rest)
-        return Mutated(refit(phenotype, changed, rng), place(genome, s, b))
+        return Mutated(refit(phenotype, changed, rng), part(genome, s, b))
 
     def _insert(self, phenotype: Phenotype, rng: np.random.Generator) -> Mutated:
         genome = phenotype.genome
@@ -164,13 +164,19 @@ class BlockOperator:
         inner, outer = alike(shapes, width, rng), alike(shapes, width, rng)
         new = Block(draw_id(rng), draw_ids(width, rng), inner, outer)
         changed = genome.replace_stage(s, blocks=(*stage.blocks[:b], new, *stage.blocks[b:]))
-        return Mutated(refit(phenotype, changed, rng), place(changed, s, b))
+        return Mutated(refit(phenotype, changed, rng), part(changed, s, b))
 
 
 def place(genome: Genome, stage: int, block: int = -1) -> int:
     """Where a stage's first layer, or a block's inner one, stands among the layers, counted from 1."""
     before = sum(1 + 2 * len(earlier.blocks) for earlier in genome.stages[:stage])
     return before + 1 if block < 0 else before + 2 + 2 * block
+
+
+def part(genome: Genome, stage: int, block: int = -1) -> int:
+    """Where a stage's first layer, or a block, stands among the parts that people see, counted from 1."""
+    before = sum(1 + len(earlier.blocks) for earlier in genome.stages[:stage])
+    return before + 2 + block
 
 
 def _movable(width: int, direction: Direction) -> bool:

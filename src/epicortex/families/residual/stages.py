@@ -10,7 +10,7 @@ from epicortex.errors import VariationError
 from epicortex.families.family import Array, Direction, Shape
 from epicortex.families.residual.drawing import draw_id
 from epicortex.families.residual.genome import MAX_STAGES, MAX_STRIDE, Genome, Stage
-from epicortex.families.residual.operators import Mutated, alike, pick, place
+from epicortex.families.residual.operators import Mutated, alike, part, pick, place
 from epicortex.families.residual.phenotype import Phenotype
 from epicortex.families.residual.surgery import refit
 
@@ -39,7 +39,7 @@ class StageOperator:
             raise VariationError(f"stage: cannot {direction} a network of {len(genome.stages)} stages")
         if direction == "shrink":
             changed = replace(genome, stages=genome.stages[:-1])
-            return Mutated(refit(phenotype, changed, rng), len(changed.layers))
+            return Mutated(refit(phenotype, changed, rng), part(changed, len(changed.stages)))
         last = genome.stages[-1]
         new = Stage(draw_id(rng), (2,) * genome.spatial, last.ids, alike(last.kernels, last.width, rng))
         changed = replace(genome, stages=(*genome.stages, new))
@@ -47,7 +47,7 @@ class StageOperator:
         entry = len(changed.layers) - 2
         genes = list(fitted.genes)
         genes[entry] = genes[entry].replace(weight=_impulses(genes[entry].weight))
-        return Mutated(Phenotype(changed, tuple(genes)), entry + 1)
+        return Mutated(Phenotype(changed, tuple(genes)), part(changed, len(genome.stages)))
 
 
 class StrideOperator:
@@ -65,7 +65,7 @@ class StrideOperator:
         genome = phenotype.genome
         index, stride = pick(self._targets(genome, direction), self.name, rng)
         changed = genome.replace_stage(index, stride=stride)
-        return Mutated(refit(phenotype, changed, rng), place(changed, index))
+        return Mutated(refit(phenotype, changed, rng), part(changed, index))
 
     def _targets(self, genome: Genome, direction: Direction) -> list[tuple[int, Shape]]:
         targets = []
