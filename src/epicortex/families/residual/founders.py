@@ -1,0 +1,140 @@
+"""First networks: sensible skeletons, as wide as a limit of cost and of parameters allows.
+
+Skeletons differ in depth, in where their blocks are and in the mix of kernels; the width follows from the
+limits. Which limits a run has is left to whoever starts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from epicortex.families.family import Problem, Shape
+from epicortex.families.residual.drawing import draw_phenotype, renewed
+from epicortex.families.residual.genome import Block, Genome, Stage
+from epicortex.families.residual.phenotype import Phenotype
+
+#: No first stage is wider than this: more cost than this is better spent on depth.
+_WIDEST: Final = 256
+#: Below these widths a skeleton is too deep for its limits, or widens too fast.
+_NARROWEST: Final = 6
+_TOO_NARROW: Final = 4
+_MOST_STAGES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Skeleton:
+    """A network but for its widths."""
+
+    strides: tuple[Shape, ...]
+    blocks: tuple[int, ...]
+    widening: int = 2
+    """How many times as wide as the one before a stage is."""
+
+
+def sized_founder(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    max_cost: int | None = None,
+    max_parameters: int | None = None,
+    kernel_mix: float = 0.0,
+) -> Phenotype:
+    """A network of a drawn shape that nearly fills the limits, or the smallest there is if none does.
+
+    Widths double from stage to stage, and every stage but the first halves its maps. Where the limits are too
+    tight for that, blocks go first, then the widening.
+
+    >>> problem = Problem((3, 32, 32), 10)
+    >>> founder = sized_founder(problem, np.random.default_rng(1), max_parameters=70_000)
+    >>> print(founder.genome, "·", founder.genome.parameters)  # doctest: +NORMALIZE_WHITESPACE
+    conv 12 (3×3) → block 12 (3×3) → conv 24/2×2 (3×3) → block 24 (3×3) → conv 48/2×2 (3×3)
+    → block 48 (3×3) → out 10 · 68710
+    """
+    given = skeletons(problem.input_shape)
+    order = [given[place] for place in rng.permutation(len(given))]
+
+    def fits(genome: Genome) -> bool:
+        return (max_cost is None or genome.cost <= max_cost) and (
+            max_parameters is None or genome.parameters <= max_parameters
+        )
+
+    plain = replace(given[0], blocks=(0,) * len(given[0].blocks))
+    even = replace(plain, widening=1)
+    for skeleton, least in (*((shape, _NARROWEST) for shape in order), (plain, _TOO_NARROW), (even, 1)):
+        width = _width(problem, skeleton, fits)
+        if width >= least:
+            break
+    genome = _genome(problem, skeleton, max(1, width), kernel_mix, rng)
+    return draw_phenotype(renewed(genome, rng), rng)
+
+
+def skeletons(input_shape: Shape) -> tuple[_Skeleton, ...]:
+    """The shapes that a founder may have, for an input [channels, *spatial]."""
+    spatial = input_shape[1:]
+    if not spatial:
+        return tuple(_Skeleton(((),), (blocks,)) for blocks in (1, 2, 3))
+    strides, sizes = [tuple(_first_stride(size, len(spatial)) for size in spatial)], list(spatial)
+    sizes = [-(-size // step) for size, step in zip(sizes, strides[0], strict=True)]
+    while len(strides) < _MOST_STAGES and (max(sizes) > 8 or len(strides) < 2):
+        step = tuple(2 if size >= 4 else 1 for size in sizes)
+        strides.append(step)
+        sizes = [-(-size // stride) for size, stride in zip(sizes, step, strict=True)]
+    depth = len(strides)
+    even = (1,) * depth
+    top, bottom, lean = (*even[:-1], 2), (2, *even[1:]), (0, *even[1:])
+    return tuple(_Skeleton(tuple(strides), blocks) for blocks in (even, top, bottom, lean))
+
+
+def _first_stride(size: int, spatial: int) -> int:
+    """Large images are seen in steps at first: 1 up to 48, then 2, then 4. Signals may be longer.
+
+    >>> [_first_stride(size, 2) for size in (8, 28, 32, 64, 128, 224)], _first_stride(128, 1)
+    ([1, 1, 1, 2, 4, 4], 2)
+    """
+    small = 96 if spatial == 1 else 48
+    return 1 if size <= small else 2 if size <= 4 * small // spatial else 4
+
+
+def _width(problem: Problem, skeleton: _Skeleton, fits: Callable[[Genome], bool]) -> int:
+    """The largest first width that fits, by bisection; 0 if none does."""
+    low, high = 0, _WIDEST
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(_genome(problem, skeleton, middle)):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _genome(
+    problem: Problem,
+    skeleton: _Skeleton,
+    width: int,
+    kernel_mix: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> Genome:
+    """The skeleton at a first width; without a generator all kernels are alike."""
+    spatial = len(problem.input_shape) - 1
+
+    def kernels(count: int) -> tuple[Shape, ...]:
+        usual = (3 if spatial != 1 else 5,) * spatial
+        if rng is None or not kernel_mix or not spatial:
+            return (usual,) * count
+        odd, narrow = rng.random(count) < kernel_mix, rng.integers(spatial, size=count)
+        return tuple(
+            tuple(1 if odd[node] and narrow[node] == axis else size for axis, size in enumerate(usual))
+            for node in range(count)
+        )
+
+    stages = []
+    for index, (stride, count) in enumerate(zip(skeleton.strides, skeleton.blocks, strict=True)):
+        wide = width * skeleton.widening**index
+        ids = tuple(range(wide))
+        blocks = tuple(Block(block, ids, kernels(wide), kernels(wide)) for block in range(count))
+        stages.append(Stage(index, stride, ids, kernels(wide), blocks))
+    return Genome(problem.input_shape, tuple(stages), tuple(range(problem.outputs)))

@@ -1,0 +1,58 @@
+"""The settings of the residual family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
+
+from epicortex.errors import ConfigError
+
+#: The mutation types, in the order in which they are drawn from.
+MUTATIONS: Final = ("width", "inner", "block", "stage", "kernel", "reshape", "stride", "recipe")
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualOptions:
+    """How residual networks start and what may change in them; every field has a default that works.
+
+    >>> ResidualOptions(mutations=("width", "kernels"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    epicortex.errors.ConfigError: residual: unknown mutation 'kernels'; there are width, inner, ...
+    """
+
+    mutations: tuple[str, ...] = MUTATIONS
+    """The mutation types in use, each as likely as another."""
+    largest_kernel: int = 7
+    """How long kernels get in a dimension."""
+    kernel_mix: float = 0.1
+    """Which share of a founder's kernels is drawn narrow, such as 1×3, instead of the usual 3×3."""
+    start_cost: int = 2**20
+    """The most multiplications of a first network."""
+    start_parameters: int = 10_000
+    """The most parameters of a first network."""
+    max_cost: int | None = None
+    """What mutation does not exceed, in multiplications for one sample."""
+    max_parameters: int | None = None
+    """What mutation does not exceed, in parameters."""
+
+    def __post_init__(self) -> None:
+        for name in self.mutations:
+            if name not in MUTATIONS:
+                raise ConfigError(f"residual: unknown mutation {name!r}; there are {', '.join(MUTATIONS)}")
+        if self.largest_kernel < 1 or self.largest_kernel % 2 == 0:
+            raise ConfigError(f"residual: the largest kernel must be odd, not {self.largest_kernel}")
+        if not 0 <= self.kernel_mix <= 1:
+            raise ConfigError(f"residual: kernel_mix must be from 0 to 1, not {self.kernel_mix}")
+        for name in ("start_cost", "start_parameters", "max_cost", "max_parameters"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"residual: {name} must be at least 1, not {value}")
+
+    @classmethod
+    def from_section(cls, section: object) -> Self:
+        """The options that a section of the settings asks for; what it leaves out stays as it is."""
+        given: dict[str, Any] = {
+            field.name: getattr(section, field.name) for field in fields(cls) if hasattr(section, field.name)
+        }
+        return cls(**given | {"mutations": tuple(given.get("mutations", MUTATIONS))})

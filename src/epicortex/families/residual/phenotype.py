@@ -1,0 +1,109 @@
+"""A residual genome with its genes, as plain read-only arrays: what evolves, is inherited, stored and sent.
+
+A convolution's genes are `weight` [nodes, channels, *extent], with exact zeros around small kernels, and the
+norm of each node: its factor `gamma`, its shift `bias`, and the running `mean` and `var`. The output layer
+has `weight` and `bias`. Optimiser state may travel along as arrays such as `momentum_weight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from epicortex.errors import GenomeError
+from epicortex.families.family import Array, Arrays, Shape
+from epicortex.families.genes import Genes, check_genes
+from epicortex.families.residual.genome import Genome
+from epicortex.families.residual.layers import Layer, kernel_mask
+
+#: The state that a gene may carry for each array that learns, such as `momentum_gamma`; new genes have zeros.
+STATES: Final = ("momentum",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phenotype:
+    """A genome with genes that fit it, a `Genes` for each of its layers."""
+
+    genome: Genome
+    genes: tuple[Genes, ...]
+
+    def __post_init__(self) -> None:
+        layers = self.genome.layers
+        if len(self.genes) != len(layers):
+            raise GenomeError(f"{len(layers)} layers need as many genes, not {len(self.genes)}")
+        states = self.states
+        for layer, genes in zip(layers, self.genes, strict=True):
+            check_genes(genes, array_shapes(layer, states), layer.name)
+            _check_surroundings(layer, genes)
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The optimiser state that the genes carry: that of all layers, or none."""
+        return tuple(state for state in STATES if f"{state}_weight" in self.genes[0])
+
+    def pairs(self) -> Iterator[tuple[Layer, Genes]]:
+        """Every layer with its genes, in the order in which they are computed."""
+        return zip(self.genome.layers, self.genes, strict=True)
+
+    def same_bits(self, other: Phenotype) -> bool:
+        """Whether both have the same genome and, bit for bit, the same genes."""
+        return self.genome == other.genome and all(
+            mine.same_bits(yours) for mine, yours in zip(self.genes, other.genes, strict=True)
+        )
+
+    def without_state(self) -> Phenotype:
+        """The same network without optimiser state."""
+        genes = (
+            Genes(**{name: genes[name] for name in array_shapes(layer)}) for layer, genes in self.pairs()
+        )
+        return Phenotype(self.genome, tuple(genes)) if self.states else self
+
+
+def learning(layer: Layer) -> tuple[str, ...]:
+    """The arrays of a layer that learn."""
+    return ("weight", "bias") if layer.role == "out" else ("weight", "bias", "gamma")
+
+
+def array_shapes(layer: Layer, states: tuple[str, ...] = ()) -> dict[str, Shape]:
+    """The arrays of a layer and their shapes."""
+    shapes = dict.fromkeys(learning(layer), (layer.nodes,)) | {"weight": layer.weight_shape}
+    held = {f"{state}_{name}": shape for state in states for name, shape in shapes.items()}
+    running = {} if layer.role == "out" else {"mean": (layer.nodes,), "var": (layer.nodes,)}
+    return shapes | running | held
+
+
+def to_arrays(phenotype: Phenotype) -> Arrays:
+    """All arrays by the names that files have for them, such as `stages.0.blocks.1.inner.weight`."""
+    return {
+        f"{layer.name}.{name}": array for layer, genes in phenotype.pairs() for name, array in genes.items()
+    }
+
+
+def from_arrays(genome: Genome, arrays: Mapping[str, Array]) -> Phenotype:
+    """The phenotype of a genome and of what `to_arrays` gave; anything else raises `GenomeError`."""
+    found: dict[str, dict[str, Array]] = {layer.name: {} for layer in genome.layers}
+    for full_name, array in arrays.items():
+        layer_name, _, name = full_name.rpartition(".")
+        if layer_name not in found:
+            raise GenomeError(f"the array {full_name[:80]!r} belongs to no layer of this genome")
+        if not isinstance(array, np.ndarray):
+            raise GenomeError(f"{full_name}: not an array")
+        found[layer_name][name] = array
+    for layer_name, named in found.items():
+        if not {"weight", "bias"} <= named.keys():
+            raise GenomeError(f"{layer_name}: its weight or bias is missing")
+    return Phenotype(genome, tuple(Genes(**found[layer.name]) for layer in genome.layers))
+
+
+def _check_surroundings(layer: Layer, genes: Genes) -> None:
+    if len(set(layer.kernels)) == 1:
+        return
+    mask = kernel_mask(layer.kernels)
+    for name in genes:
+        if name.endswith("weight"):
+            rows = np.where(mask, np.float32(0), genes[name]).nonzero()[0]
+            if rows.size:
+                raise GenomeError(f"{layer.name}, kernel {rows[0] + 1}: the {name} around it must be 0")

@@ -1,0 +1,74 @@
+"""Founders keep to their limits, nearly fill them, and differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epicortex.families.family import Problem, Shape
+from epicortex.families.residual import ResidualFamily, ResidualOptions, sized_founder
+from tests.strategies import seeds
+
+SHAPES: list[Shape] = [
+    (1, 8, 8),
+    (1, 28, 28),
+    (3, 32, 32),
+    (3, 64, 64),
+    (3, 224, 224),
+    (1, 128),
+    (2, 5000),
+    (30,),
+]
+
+
+@given(seeds, st.sampled_from(SHAPES), st.integers(300, 200_000), st.floats(0, 1))
+def test_founders_keep_to_a_limit_of_parameters(seed: int, shape: Shape, limit: int, mix: float) -> None:
+    rng = np.random.default_rng(seed)
+    founder = sized_founder(Problem(shape, 5), rng, max_parameters=limit, kernel_mix=mix)
+    assert founder.genome.parameters <= limit
+    if not mix and len(shape) > 1 and limit >= 1_000:
+        assert founder.genome.parameters >= limit / 3
+
+
+@given(seeds, st.sampled_from(SHAPES[:5]), st.integers(18, 28))
+def test_founders_keep_to_a_limit_of_cost(seed: int, shape: Shape, power: int) -> None:
+    founder = sized_founder(Problem(shape, 5), np.random.default_rng(seed), max_cost=2**power)
+    assert founder.genome.cost <= 2**power
+
+
+def test_where_nothing_fits_the_smallest_network_is_given() -> None:
+    founder = sized_founder(Problem((3, 32, 32), 10), np.random.default_rng(1), max_parameters=1)
+    assert {stage.width for stage in founder.genome.stages} == {1}
+
+
+def test_founders_differ_in_depth_and_in_kernels() -> None:
+    kin = ResidualFamily(Problem((3, 32, 32), 10), ResidualOptions(kernel_mix=0.2))
+    rng = np.random.default_rng(1)
+    founders = [kin.founder(rng, max_parameters=70_000) for _ in range(12)]
+    depths = {tuple(len(stage.blocks) for stage in founder.genome.stages) for founder in founders}
+    assert len(depths) == 4
+    assert len({founder.genome.stages[0].kernels for founder in founders}) > 6
+    shapes = [
+        kernel for founder in founders for layer in founder.genome.layers[:-1] for kernel in layer.kernels
+    ]
+    assert 0.75 < shapes.count((3, 3)) / len(shapes) < 0.85
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_last_maps_are_small(shape: Shape) -> None:
+    founder = sized_founder(Problem(shape, 5), np.random.default_rng(1), max_cost=2**22)
+    if len(shape) == 3:
+        assert 2 <= founder.genome.layers[-2].output[1] <= 8
+
+
+def test_weights_are_drawn_at_the_size_of_their_own_kernel() -> None:
+    rng = np.random.default_rng(1)
+    founder = sized_founder(Problem((1, 28, 28), 10), rng, max_parameters=200_000, kernel_mix=0.5)
+    layer, genes = list(founder.pairs())[-2]
+    for shape in set(layer.kernels):
+        rows = [node for node, kernel in enumerate(layer.kernels) if kernel == shape]
+        inputs = layer.below[0] * np.prod(shape)
+        drawn = genes.weight[rows][genes.weight[rows] != 0]
+        assert drawn.std() == pytest.approx(np.sqrt(2 / inputs), rel=0.05)
