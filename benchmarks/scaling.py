@@ -28,8 +28,8 @@ from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.history import Generation
 from epicortex.evolution import Evolution
 from epicortex.families.layered import LayeredFamily, Rules
+from epicortex.pages.plots import Figure, axis
 from epicortex.pages.svg import picture
-from epicortex.report.figures import Figure, axis
 from epicortex.run.lifecycle import evolve
 from epicortex.storage import checkpoint, lines
 from epicortex.storage.atomic import LogMark

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 NOTHING: Final = "–"
+#: With a space that no line ends at.
+PERCENT: Final = "\xa0%"
 _LONGEST: Final = 80
 
 
@@ -17,6 +19,27 @@ def percent(fraction: float | None) -> str:
     ('97.83 %', '–')
     """
     return NOTHING if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def times(shape: Iterable[int]) -> str:
+    """A shape.
+
+    >>> times((3, 5))
+    '3×5'
+    """
+    return "×".join(map(str, shape))
+
+
+def share(part: float, whole: float) -> str:
+    """A part in percent.
+
+    >>> share(1, 3), share(0, 0), share(9999, 10000)
+    ('33.3\xa0%', '–', '99.99\xa0%')
+    """
+    if whole <= 0:
+        return NOTHING
+    percent = 100 * part / whole
+    return f"{percent:.{2 if 99 < percent < 100 else 1}f}{PERCENT}"
 
 
 def duration(seconds: float | None) -> str:

@@ -35,7 +35,7 @@ from epicortex.errors import EpiCortexError
 from epicortex.families.layered.genome import Genome
 from epicortex.paper import output, results_file
 from epicortex.paper.plan import Plan
-from epicortex.paper.results import Gathered, Results, figures
+from epicortex.paper.results import BegunRun, Results, figures
 from epicortex.run.record import read_run
 from epicortex.storage import checkpoint, codec, lines, strict, tensors
 from epicortex.storage.folder import read_config
@@ -231,7 +231,7 @@ def kept_runs() -> list[bytes]:
     """One run of each mode, kept."""
     record = read_run(OLD)
     plan = kept_plan()
-    runs = [Gathered(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
+    runs = [BegunRun(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
     with TemporaryDirectory() as name:
         results_file.write(Path(name), Results(plan, tuple(runs), ()), [])
         return (Path(name) / results_file.NAME).read_bytes().splitlines(keepends=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser
-from epicortex.text import NOTHING, clean, count, duration, percent, plural
+from epicortex.text import NOTHING, clean, count, duration, percent, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from epicortex.champion.file import Champion
     from epicortex.ecosystem.state import Event
-    from epicortex.families.layered.genome import Genome, Layer, Shape
+    from epicortex.families.layered.genome import Genome, Layer
     from epicortex.run.lineage import Ancestor
     from epicortex.run.record import RunRecord
     from epicortex.storage import NetworkLine
@@ -181,12 +181,12 @@ def _layers(genome: Genome) -> Table:
     for name in ("stride", "output"):
         table.add_column(name, no_wrap=True)
     table.add_column("parameters", justify="right", no_wrap=True)
-    table.add_row("input", "", "", "", _times(genome.input_shape), "")
+    table.add_row("input", "", "", "", times(genome.input_shape), "")
     rows = zip(genome.layers, genome.output_shapes, genome.layer_parameters, strict=True)
     for number, (layer, shape, parameters) in enumerate(rows, 1):
-        stride = _times(layer.stride) if layer.type == "conv" else ""
+        stride = times(layer.stride) if layer.type == "conv" else ""
         name = f"{number} {layer.type}"
-        table.add_row(name, count(layer.nodes), kernels(layer), stride, _times(shape), count(parameters))
+        table.add_row(name, count(layer.nodes), kernels(layer), stride, times(shape), count(parameters))
     return table
 
 
@@ -200,7 +200,7 @@ def kernels(layer: Layer) -> str:
     if layer.type != "conv":
         return ""
     groups = sorted(Counter(layer.kernels).items(), key=lambda group: (-group[1], group[0]))
-    return ", ".join(f"{number} × {_times(shape)}" for shape, number in groups)
+    return ", ".join(f"{number} × {times(shape)}" for shape, number in groups)
 
 
 def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
@@ -247,7 +247,3 @@ def _table() -> Table:
     from rich.table import Table
 
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
-
-
-def _times(shape: Shape) -> str:
-    return "×".join(map(str, shape))

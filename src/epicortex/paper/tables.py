@@ -11,13 +11,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from epicortex.config import Config
 from epicortex.config import resolving as presets
 from epicortex.config.fields import value_of
 from epicortex.pages.commands import options
-from epicortex.pages.units import Measure, share
+from epicortex.pages.tables import Table
+from epicortex.pages.units import Unit
 from epicortex.paper.claims import Claim
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.execution import between_experiments, portable
@@ -27,11 +28,11 @@ from epicortex.paper.published import (
     INITIAL_NETWORKS,
     MAX_NETWORKS,
     MEASURES,
+    Measure,
     Published,
     published,
 )
-from epicortex.paper.published import Measure as PaperMeasure
-from epicortex.paper.results import Figures, Gathered, Results, values
+from epicortex.paper.results import BegunRun, Figures, Results, values
 from epicortex.paper.statistics import (
     Difference,
     Summary,
@@ -42,11 +43,10 @@ from epicortex.paper.statistics import (
     least_p,
     summary,
 )
-from epicortex.report.tables import Table
-from epicortex.text import NOTHING, count, duration, plural, span
+from epicortex.text import NOTHING, count, duration, plural, share, span
 
 #: What stands in a column with the heading fitness.
-SHORT: Final[dict[PaperMeasure, str]] = {
+SHORT: Final[dict[Measure, str]] = {
     "highest_fitness": "highest",
     "average_fitness": "average",
     "offspring_fitness": "offspring before BP",
@@ -58,8 +58,8 @@ _SIZES: Final = {
 }
 #: What a row's own options say.
 _OWN: Final = {"--evolution.seed", "--evolution.speciation"}
-_COMPARED: Final[tuple[PaperMeasure, ...]] = ("highest_fitness", "average_fitness")
-_ACCURACY: Final = Measure.of("accuracy")
+_COMPARED: Final[tuple[Measure, ...]] = ("highest_fitness", "average_fitness")
+_ACCURACY: Final = Unit.of("accuracy")
 _CSV: Final = (
     *("data", "speciation", "control", "measure", "runs", "best", "mean", "deviation"),
     *("published_best", "published_mean", "published_deviation", "band", "trainings", "command"),
@@ -71,7 +71,7 @@ class Row:
     """One measure of one experiment: ours, and what was published."""
 
     experiment: Experiment
-    measure: PaperMeasure
+    measure: Measure
     ours: Summary | None
     paper: Published | None
     band: str
@@ -211,7 +211,7 @@ def curves(runs: Sequence[Figures]) -> Table:
     return Table(f"Means over {plural(len(runs), 'run')}", head, cells)
 
 
-def every_run(runs: Iterable[Gathered]) -> Table:
+def every_run(runs: Iterable[BegunRun]) -> Table:
     """Every run that was begun."""
     cells = [
         (
@@ -285,17 +285,7 @@ def as_csv(results: Results) -> str:
     return text.getvalue()
 
 
-def markdown(table: Table) -> str:
-    """A table in Markdown."""
-
-    def line(cells: Iterable[Any]) -> str:
-        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-    aligned = ["---" if place in {0, *table.words} else "---:" for place in range(len(table.head))]
-    return "\n".join([line(table.head), line(aligned), *map(line, table.rows)])
-
-
-def _row(results: Results, experiment: Experiment, measure: PaperMeasure) -> Row:
+def _row(results: Results, experiment: Experiment, measure: Measure) -> Row:
     ours = summary(values(results.of(experiment), measure))
     paper = published(experiment.data, experiment.speciation, measure) if not experiment.control else None
     band = ""

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from epicortex.families.layered.genome import Genome, Layer, Shape
 from epicortex.families.layered.phenotype import Phenotype
-from epicortex.pages.units import times
 from epicortex.report import pictures
 from epicortex.report.legend import kernel_words
 from epicortex.report.pictures import Picture
-from epicortex.text import count, plural
+from epicortex.text import count, plural, times
 
 MOST_LAYERS: Final = 20
 MOST_KERNELS: Final = 64

@@ -26,7 +26,7 @@ QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class GenerationSummary:
     """A generation's networks, summed up."""
 
     generation: int
@@ -39,7 +39,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Dot:
     """A network in a generation: a dot in the plot of fitness over parameters."""
 
     parameters: int
@@ -95,14 +95,14 @@ class Attempts:
 
 
 @dataclass(slots=True)
-class Gathered:
-    """All that was gathered."""
+class RunSummary:
+    """All networks of a run, summed up."""
 
-    generations: list[Generation] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
+    generations: list[GenerationSummary] = field(default_factory=list)
+    points: list[Dot] = field(default_factory=list)
     evaluated: int = 0
     """How many networks had a fitness, summed over generations; so many dots there could be."""
-    front: list[Point] = field(default_factory=list)
+    front: list[Dot] = field(default_factory=list)
     """No other network was as fit with as few parameters; the smallest first."""
     species: dict[int, str] = field(default_factory=dict)
     """Each species' key."""
@@ -144,27 +144,27 @@ def kernel_counts(genome: Genome) -> Counter[Shape]:
     return Counter(kernel for layer in genome.hidden if layer.type == "conv" for kernel in layer.kernels)
 
 
-def gather(lines: Iterable[NetworkLine], history: History, *, followed: frozenset[int]) -> Gathered:
+def summarise(lines: Iterable[NetworkLine], history: History, *, followed: frozenset[int]) -> RunSummary:
     """Read the lines of all complete generations; the events of the networks `followed` are kept."""
-    gathering = _Gathering(followed, sum(line.networks for line in history))
+    accumulator = _Accumulator(followed, sum(line.networks for line in history))
     for line in lines:
         if line.generation > len(history):
             break
-        gathering.add(line)
-    gathered = gathering.done()
-    if len(gathered.generations) != len(history):
+        accumulator.add(line)
+    summary = accumulator.done()
+    if len(summary.generations) != len(history):
         raise StorageError(
-            f"networks.jsonl ends with generation {len(gathered.generations)}, history.jsonl with "
+            f"networks.jsonl ends with generation {len(summary.generations)}, history.jsonl with "
             f"{len(history)}: one of them is damaged"
         )
-    return gathered
+    return summary
 
 
-class _Gathering:
+class _Accumulator:
     """Goes through the lines with what has to be remembered from one to the next."""
 
     def __init__(self, followed: frozenset[int], total: int) -> None:
-        self.result = Gathered()
+        self.result = RunSummary()
         self._followed = followed
         self._step = max(1, -(-total // MOST_POINTS))
         self._structures: dict[int, _Structure] = {}
@@ -172,7 +172,7 @@ class _Gathering:
         self._known: dict[Genome, _Structure] = {}
         self._before: dict[int, float] = {}
         """The fitness of each network in the generation before."""
-        self._best: dict[int, Point] = {}
+        self._best: dict[int, Dot] = {}
         self._start(0)
 
     def _start(self, generation: int) -> None:
@@ -187,7 +187,7 @@ class _Gathering:
         values = np.array(list(self._fitness.values()))
         quantiles = tuple(np.quantile(values, QUANTILES).tolist()) if len(values) else None
         self.result.generations.append(
-            Generation(self._generation, quantiles, dict(self._species), dict(self._shapes))
+            GenerationSummary(self._generation, quantiles, dict(self._species), dict(self._shapes))
         )
         self._before = self._fitness
 
@@ -212,7 +212,7 @@ class _Gathering:
         self._add_birth(line)
         self._add_point(line, structure.genome, line.fitness)
 
-    def done(self) -> Gathered:
+    def done(self) -> RunSummary:
         self._end()
         highest = -math.inf
         for size in sorted(self._best):
@@ -272,7 +272,7 @@ class _Gathering:
 
     def _add_point(self, line: NetworkLine, genome: Genome, fitness: float) -> None:
         self._fitness[line.id] = fitness
-        point = Point(line.parameters, fitness, line.generation, line.id, genome)
+        point = Dot(line.parameters, fitness, line.generation, line.id, genome)
         if self.result.evaluated % self._step == 0:
             self.result.points.append(point)
         self.result.evaluated += 1
