@@ -18,7 +18,7 @@ def percent(fraction: float | None) -> str:
     >>> percent(0.97834), percent(None)
     ('97.83 %', '–')
     """
-    return NOTHING if fraction is None else f"{100 * fraction:.2f} %"
+    return NOTHING if fraction is None else f"{points(fraction)} %"
 
 
 def times(shape: Iterable[int]) -> str:
@@ -28,6 +28,15 @@ def times(shape: Iterable[int]) -> str:
     '3×5'
     """
     return "×".join(map(str, shape))
+
+
+def points(fraction: float | None) -> str:
+    """A fitness in percent for a table whose heading says so.
+
+    >>> points(0.97834), points(None)
+    ('97.83', '–')
+    """
+    return NOTHING if fraction is None else f"{100 * fraction:.2f}"
 
 
 def share(part: float, whole: float) -> str:
@@ -96,6 +105,28 @@ def listed(words: Iterable[str]) -> str:
     """
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The name that was most likely meant, if any is near.
+
+    >>> nearest("validaton", ["test", "validation"])
+    'validation'
+    """
+    import difflib
+
+    close = difflib.get_close_matches(name, list(names), 1, cutoff)
+    return close[0] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """What a message that refuses a name ends with; nothing where no name is near.
+
+    >>> did_you_mean("evolv", ["evolve", "show"]), did_you_mean("x", ["evolve"])
+    (' (did you mean evolve?)', '')
+    """
+    guess = nearest(name, names)
+    return "" if guess is None else f" (did you mean {guess}?)"
 
 
 def clean(text: str) -> str:

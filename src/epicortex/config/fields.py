@@ -6,7 +6,6 @@ allowed is decided by the models alone.
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from epicortex.config import Config
+from epicortex.text import nearest
 
 #: How a person writes that a setting has no value.
 NONE: Final = "none"
@@ -65,16 +65,6 @@ def settings() -> Mapping[str, Setting]:
         for name, field in model.annotation.model_fields.items()  # type: ignore[union-attr]
     )
     return {setting.name: setting for setting in found}
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was most likely meant, if any is near.
-
-    >>> nearest("validaton", ["test", "validation"])
-    'validation'
-    """
-    close = difflib.get_close_matches(name, list(names), n=1)
-    return close[0] if close else None
 
 
 def nearest_setting(name: str) -> Setting | None:

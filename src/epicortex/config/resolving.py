@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 
 from epicortex.config import FORMAT_VERSION, Config, fields
 from epicortex.errors import ConfigError
+from epicortex.text import did_you_mean
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
@@ -62,9 +63,9 @@ class _Layers:
         if setting is None:
             return _unknown(name, error["input"])
         value = self.values[setting.section][setting.field]
-        guess = fields.nearest(str(value), map(str, get_args(setting.type)))
+        advice = did_you_mean(str(value), map(str, get_args(setting.type)))
         called = f"{name} ({option})" if option else name
-        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{_perhaps(guess)}"
+        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{advice}"
 
 
 def preset_names() -> tuple[str, ...]:
@@ -206,9 +207,8 @@ def _plain(value: object) -> object:
 def _unknown(name: str, value: object) -> str:
     section, _, rest = name.partition(".")
     if section not in Config.model_fields:
-        guess = fields.nearest(section, Config.model_fields)
-        sections = ", ".join(Config.model_fields)
-        return f"there is no section {fields.shown(section)}; the sections are {sections}{_perhaps(guess)}"
+        sections, advice = ", ".join(Config.model_fields), did_you_mean(section, Config.model_fields)
+        return f"there is no section {fields.shown(section)}; the sections are {sections}{advice}"
     if not rest:
         return f"{section} is {fields.shown(value)}; it must be a section with settings in it"
     meant = fields.nearest_setting(name)
@@ -218,15 +218,10 @@ def _unknown(name: str, value: object) -> str:
 
 def _no_preset(name: object) -> str:
     names = preset_names()
-    guess = fields.nearest(str(name), names)
     return (
         f"there is no preset {fields.shown(name)}; it must be one of {', '.join(names)}, "
-        f"or a file that ends in .toml{_perhaps(guess)}"
+        f"or a file that ends in .toml{did_you_mean(str(name), names)}"
     )
-
-
-def _perhaps(guess: str | None) -> str:
-    return f" (did you mean {guess}?)" if guess else ""
 
 
 def _toml(value: object) -> str:

@@ -164,7 +164,7 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
         written = []
         for name, figure in plots(comparison).items():
             target = path if name == "fitness" else path.with_stem(f"{path.stem}-{name}")
-            atomic.replace_file(target, [svg.picture(figure, f"A and B: {name}").encode()])
+            atomic.replace_text(target, svg.picture(figure, f"A and B: {name}"))
             written.append(target)
         return written
     drawn = plots(comparison)
@@ -179,8 +179,7 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
         "values": _values(comparison),
         "about": ABOUT,
     }
-    text = page("epicortex.paper", "comparison.html", content, drawn)
-    atomic.replace_file(path, [text.encode("utf-8", "replace")])
+    atomic.replace_text(path, page("epicortex.paper", "comparison.html", content, drawn))
     return [path]
 
 

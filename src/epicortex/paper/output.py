@@ -50,11 +50,11 @@ def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
     drawn, found = figures.draw(results), check(results)
     results_file.write(out, results, own)
     for name, figure in drawn.items():
-        _replace(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
-    _replace(out / "table.csv", tables.as_csv(results))
-    _replace(out / "table.md", "\n".join(_markdown(results, drawn, found)))
+        atomic.replace_text(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
+    atomic.replace_text(out / "table.csv", tables.as_csv(results))
+    atomic.replace_text(out / "table.md", "\n".join(_markdown(results, drawn, found)))
     content = _content(results, drawn, found)
-    _replace(out / "page.html", page("epicortex.paper", "experiments.html", content, drawn))
+    atomic.replace_text(out / "page.html", page("epicortex.paper", "experiments.html", content, drawn))
     return results
 
 
@@ -70,10 +70,6 @@ def caption(name: str) -> str:
             data = rest.removesuffix(mode)
             return f"{DATA.get(data, data)}{title}: {_ABOUT[kind]}"
     return f"{DATA.get(rest, rest)}: {_ABOUT[kind]}"
-
-
-def _replace(path: Path, text: str) -> None:
-    atomic.replace_file(path, [text.encode("utf-8", "replace")])
 
 
 def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> Iterator[str]:

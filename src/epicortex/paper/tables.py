@@ -43,7 +43,7 @@ from epicortex.paper.statistics import (
     least_p,
     summary,
 )
-from epicortex.text import NOTHING, count, duration, plural, share, span
+from epicortex.text import NOTHING, count, duration, plural, points, share, span
 
 #: What stands in a column with the heading fitness.
 SHORT: Final[dict[Measure, str]] = {
@@ -307,8 +307,7 @@ def _band(mean: float, paper: Published) -> str:
 def _ours(ours: Summary | None) -> tuple[str, str]:
     if ours is None:
         return NOTHING, NOTHING
-    deviation = NOTHING if ours.deviation is None else f"{100 * ours.deviation:.2f}"
-    return f"{100 * ours.best:.2f}", f"{100 * ours.mean:.2f} ± {deviation}"
+    return points(ours.best), f"{points(ours.mean)} ± {points(ours.deviation)}"
 
 
 def _paper(paper: Published | None) -> tuple[str, str]:
@@ -321,8 +320,8 @@ def _compared(found: Difference) -> tuple[str, ...]:
         interval = f"{_ACCURACY.change(found.low)} to {_ACCURACY.change(found.high)}"
     return (
         f"{found.first.count}, {found.second.count}",
-        f"{100 * found.first.mean:.2f}",
-        f"{100 * found.second.mean:.2f}",
+        points(found.first.mean),
+        points(found.second.mean),
         _ACCURACY.change(found.difference),
         interval,
         f"{found.a:.2f} ({found.effect})",
@@ -343,7 +342,7 @@ def _final(figures: Figures | None) -> tuple[str, ...]:
     if figures is None:
         return (NOTHING,) * 5
     cells = (figures.last(measure) for measure in MEASURES)
-    fitness = (NOTHING if cell is None else f"{100 * cell:.2f}" for cell in cells)
+    fitness = map(points, cells)
     return (*fitness, count(figures.trainings), duration(figures.seconds))
 
 

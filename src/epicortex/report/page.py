@@ -19,7 +19,7 @@ def write(run_folder: Path | str, out: Path | str | None = None, data_dir: Path 
     """
     material = read(Path(run_folder), data_dir=None if data_dir is None else Path(data_dir))
     path = Path(run_folder) / "report.html" if out is None else Path(out)
-    atomic.replace_file(path, [render(material).encode("utf-8", "replace")])
+    atomic.replace_text(path, render(material))
     return path
 
 
