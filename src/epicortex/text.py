@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 NOTHING: Final = "–"
+#: With a space that no line ends at.
+PERCENT: Final = "\xa0%"
 _LONGEST: Final = 80
 
 
@@ -16,7 +18,37 @@ def percent(fraction: float | None) -> str:
     >>> percent(0.97834), percent(None)
     ('97.83 %', '–')
     """
-    return NOTHING if fraction is None else f"{100 * fraction:.2f} %"
+    return NOTHING if fraction is None else f"{points(fraction)} %"
+
+
+def times(shape: Iterable[int]) -> str:
+    """A shape.
+
+    >>> times((3, 5))
+    '3×5'
+    """
+    return "×".join(map(str, shape))
+
+
+def points(fraction: float | None) -> str:
+    """A fitness in percent for a table whose heading says so.
+
+    >>> points(0.97834), points(None)
+    ('97.83', '–')
+    """
+    return NOTHING if fraction is None else f"{100 * fraction:.2f}"
+
+
+def share(part: float, whole: float) -> str:
+    """A part in percent.
+
+    >>> share(1, 3), share(0, 0), share(9999, 10000)
+    ('33.3\xa0%', '–', '99.99\xa0%')
+    """
+    if whole <= 0:
+        return NOTHING
+    percent = 100 * part / whole
+    return f"{percent:.{2 if 99 < percent < 100 else 1}f}{PERCENT}"
 
 
 def duration(seconds: float | None) -> str:
@@ -46,15 +78,6 @@ def count(number: float | None) -> str:
     return NOTHING if number is None else f"{round(number):,}"
 
 
-def times(shape: Iterable[int]) -> str:
-    """A shape for people.
-
-    >>> times((3, 5))
-    '3×5'
-    """
-    return "×".join(map(str, shape))
-
-
 def span(words: Callable[[float], str], numbers: Sequence[float]) -> str:
     """From the least to the greatest, or just what they all are.
 
@@ -82,6 +105,28 @@ def listed(words: Iterable[str]) -> str:
     """
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The name that was most likely meant, if any is near.
+
+    >>> nearest("validaton", ["test", "validation"])
+    'validation'
+    """
+    import difflib
+
+    close = difflib.get_close_matches(name, list(names), 1, cutoff)
+    return close[0] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """What a message that refuses a name ends with; nothing where no name is near.
+
+    >>> did_you_mean("evolv", ["evolve", "show"]), did_you_mean("x", ["evolve"])
+    (' (did you mean evolve?)', '')
+    """
+    guess = nearest(name, names)
+    return "" if guess is None else f" (did you mean {guess}?)"
 
 
 def clean(text: str) -> str:

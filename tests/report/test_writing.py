@@ -223,7 +223,7 @@ def test_a_run_that_goes_on_is_reported_up_to_its_last_generation(run: Path, tmp
 )
 def test_the_command_gives_the_same_config(preset: str, changes: dict[str, Any]) -> None:
     config = settings.resolve(preset, {**changes, "data.source": "my pictures/of pets"})
-    words = shlex.split(commands.command(config, "again").replace("\\\n", ""))
+    words = shlex.split(commands.evolve_command(config, "again").replace("\\\n", ""))
     assert words[:3] == ["epicortex", "evolve", "my pictures/of pets"]
     parser = Parser(prog="epicortex evolve")
     add_arguments(parser)

@@ -78,7 +78,7 @@ def write(folder: Path, champion: Champion) -> None:
     """Write the champion's folder; each file in one step, the model, which stands alone, first."""
     atomic.replace_file(folder / "model.safetensors", model_file(champion))
     atomic.replace_file(folder / "genome.json", [genome_file(champion)])
-    atomic.replace_file(folder / "card.md", [card(champion).encode("utf-8", "replace")])
+    atomic.replace_text(folder / "card.md", card(champion))
 
 
 def model_file(champion: Champion) -> Iterator[Bytes]:

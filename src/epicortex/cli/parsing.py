@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from epicortex.errors import EpiCortexError
+from epicortex.text import did_you_mean
 
 _HELP_WIDTH: Final = 28
 
@@ -26,11 +27,7 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> str:
     >>> unknown("command", "evolv", ["evolve", "show"])
     "there is no command 'evolv' (did you mean evolve?)"
     """
-    import difflib
-
-    close = difflib.get_close_matches(name, list(names), n=1)
-    advice = f" (did you mean {close[0]}?)" if close else ""
-    return f"there is no {kind} {name!r}{advice}"
+    return f"there is no {kind} {name!r}{did_you_mean(name, names)}"
 
 
 class Parser(argparse.ArgumentParser):

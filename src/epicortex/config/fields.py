@@ -6,7 +6,6 @@ allowed is decided by the models alone.
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from epicortex.config.models import Config
+from epicortex.text import nearest
 
 #: How a person writes that a setting has no value.
 NONE: Final = "none"
@@ -101,16 +101,6 @@ def by_section(changes: Mapping[str, object]) -> dict[str, dict[str, object]]:
         section, field = split(name)
         sections.setdefault(section, {})[field] = value
     return sections
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was most likely meant, if any is near.
-
-    >>> nearest("validaton", ["test", "validation"])
-    'validation'
-    """
-    close = difflib.get_close_matches(name, list(names), n=1)
-    return close[0] if close else None
 
 
 def nearest_setting(name: str) -> Setting | None:

@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 from epicortex.config import fields
 from epicortex.config.models import FORMAT_VERSION, MOVED, Config
 from epicortex.errors import ConfigError
+from epicortex.text import did_you_mean
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
@@ -65,9 +66,9 @@ class _Layers:
         if setting is None:
             return _unknown(name, error["input"])
         value = self.values[setting.section][setting.field]
-        guess = fields.nearest(str(value), map(str, get_args(setting.type)))
+        advice = did_you_mean(str(value), map(str, get_args(setting.type)))
         called = f"{name} ({option})" if option else name
-        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{_perhaps(guess)}"
+        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{advice}"
 
 
 def preset_names() -> tuple[str, ...]:
@@ -249,9 +250,8 @@ def _unknown(name: str, value: object) -> str:
         section, rest = rest, ""
     if section not in _section_names():
         names = sorted(filter(None, _section_names()))
-        guess = fields.nearest(section, names)
-        sections = ", ".join(names)
-        return f"there is no section {fields.shown(section)}; the sections are {sections}{_perhaps(guess)}"
+        sections, advice = ", ".join(names), did_you_mean(section, names)
+        return f"there is no section {fields.shown(section)}; the sections are {sections}{advice}"
     if not rest:
         return f"{section} is {fields.shown(value)}; it must be a section with settings in it"
     meant = fields.nearest_setting(name)
@@ -261,15 +261,10 @@ def _unknown(name: str, value: object) -> str:
 
 def _no_preset(name: object) -> str:
     names = preset_names()
-    guess = fields.nearest(str(name), names)
     return (
         f"there is no preset {fields.shown(name)}; it must be one of {', '.join(names)}, "
-        f"or a file that ends in .toml{_perhaps(guess)}"
+        f"or a file that ends in .toml{did_you_mean(str(name), names)}"
     )
-
-
-def _perhaps(guess: str | None) -> str:
-    return f" (did you mean {guess}?)" if guess else ""
 
 
 def _toml(value: object) -> str:

@@ -14,7 +14,7 @@ from html import escape
 from importlib import resources
 from typing import Any, Final
 
-from epicortex.report.figures import Figure
+from epicortex.pages.plots import Figure
 
 _WIDTH, _HEIGHT = 760, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 40, 52

@@ -18,7 +18,7 @@ from epicortex.config.resolving import from_values
 from epicortex.errors import ConfigError, StorageError
 from epicortex.paper.execution import between_experiments, portable
 from epicortex.paper.plan import Plan, PlannedRun
-from epicortex.paper.results import ComparedGeneration, Figures, Gathered, Kept, Results
+from epicortex.paper.results import BegunRun, ComparedGeneration, Figures, Kept, Results
 from epicortex.storage import atomic, strict
 
 NAME: Final = "runs.jsonl"
@@ -68,7 +68,7 @@ def write(out: Path, results: Results, before: Iterable[Kept]) -> None:
     atomic.replace_file(out / NAME, (strict.dump(_line(one)) + b"\n" for one in runs))
 
 
-def _worth_keeping(config: Config, one: Gathered) -> Kept | None:
+def _worth_keeping(config: Config, one: BegunRun) -> Kept | None:
     if one.figures is None or not one.counts:
         return None
     return Kept(one.run, portable(config), one.command, one.figures)

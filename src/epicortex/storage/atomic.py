@@ -69,6 +69,11 @@ def replace_file(path: Path, chunks: Iterable[Bytes]) -> str:
     return digest
 
 
+def replace_text(path: Path, text: str) -> None:
+    """The same for a text that people read; half a surrogate pair, which is no UTF-8, becomes a "?"."""
+    replace_file(path, [text.encode("utf-8", "replace")])
+
+
 def write_file(path: Path, chunks: Iterable[Bytes]) -> str:
     """Write a new durable file and give its SHA-256; the name itself lasts when its folder is synced."""
     with explained(path):
