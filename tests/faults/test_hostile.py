@@ -141,7 +141,7 @@ def test_a_config_can_name_things_but_make_nothing_run(nursery: Nursery, tmp_pat
     sentinel = tmp_path / "executed"
     pipe = tmp_path / "PIPE"
     os.mkfifo(pipe)
-    with counted("configs, rightly sealed, that name what should not run") as tally:
+    with counted("configs with valid seals that name what must not run") as tally:
         for what, (old, new, says) in CONFIGS.items():
             run = Path(shutil.copytree(OLD, tmp_path / "run"))
             (run / "evil.py").write_text(f"open({str(sentinel)!r}, 'w')\n")
@@ -166,7 +166,7 @@ def test_a_checkpoint_with_the_right_checksums_and_absurd_content_is_refused(
         "countless kernels": {"type": "conv", "kernels": [[1, 1]] * 400_000, "stride": [1, 1]},
         "a class": {"type": "os.system", "nodes": 1},
     }
-    with counted("checkpoints with the right checksums and absurd content") as tally:
+    with counted("checkpoints with valid checksums and absurd content") as tally:
         for what, layer in absurd.items():
             run = Path(shutil.copytree(OLD, tmp_path / "run"))
             shutil.rmtree(run / "checkpoints" / "00000001")
@@ -198,7 +198,7 @@ def test_files_of_holes_and_things_that_are_no_files_are_refused(nursery: Nurser
         "checkpoints/00000003.journal",
         "champion/model.safetensors",
     )
-    with counted("files of holes, pipes, links and devices in a run") as tally:
+    with counted("sparse files, pipes, links and devices in a run") as tally:
         for name in names if THOROUGH else names[::2]:
             for what in ("holes", "pipe", "link", "device", "folder"):
                 run = Path(shutil.copytree(OLD, tmp_path / "run"))

@@ -128,7 +128,7 @@ def test_of_very_many_networks_an_even_choice_is_drawn_but_the_front_is_whole(
 def test_a_generation_that_is_not_in_the_history_yet_is_left_out(run: Path, summary: RunSummary) -> None:
     record = read_run(run)
     shorter = summarise(record.networks(), record.history[:-1], family=FAMILY, followed=frozenset())
-    assert shorter.generations == gathered.generations[:-1]
+    assert shorter.generations == summary.generations[:-1]
 
 
 @pytest.mark.parametrize(
