@@ -1,7 +1,7 @@
 // Gradients of kernels: M taps of G maps, kept in registers while the positions go by.
 //
-// Each entry's sum runs over the positions of a block from row to row, and is then added to that of the blocks before;
-// its 16 lanes are added last, in one fixed order.
+// Each entry's sum runs over the positions of a block from row to row in each lane; then the 16 lanes are added, in one
+// fixed order, and the block's sum is added to that of the blocks before.
 #include "parts.h"
 
 namespace epicortex {
@@ -9,12 +9,14 @@ namespace {
 
 template <int M, int G>
 void gradient(const Gradient& a) {
+    constexpr int N = M * G;
+#if !defined(EPX_AVX512)
+    alignas(64) float lanes[(N + 15) / 16 * 16][LANES] = {};
+#endif
     for (int half = 0; half < LANES; half += WIDTH) {
-        V acc[M][G];
+        V acc[N];
 #pragma GCC unroll 32
-        for (int m = 0; m < M; m++)
-#pragma GCC unroll 32
-            for (int g = 0; g < G; g++) acc[m][g] = zero();
+        for (int i = 0; i < N; i++) acc[i] = zero();
         int64_t off[M], maps[G];
 #pragma GCC unroll 32
         for (int m = 0; m < M; m++) off[m] = a.off[m];
@@ -33,7 +35,7 @@ void gradient(const Gradient& a) {
                     for (int g = 0; g < G; g++) {
                         const V d = M > 1 ? keep(load(dy + maps[g])) : load(dy + maps[g]);
 #pragma GCC unroll 32
-                        for (int m = 0; m < M; m++) acc[m][g] = fma(d, xs[m], acc[m][g]);
+                        for (int m = 0; m < M; m++) acc[m * G + g] = fma(d, xs[m], acc[m * G + g]);
                     }
                 } else {
                     V d[G];
@@ -43,23 +45,30 @@ void gradient(const Gradient& a) {
                     for (int m = 0; m < M; m++) {
                         const V v = G > 1 ? keep(load(x + off[m])) : load(x + off[m]);
 #pragma GCC unroll 32
-                        for (int g = 0; g < G; g++) acc[m][g] = fma(d[g], v, acc[m][g]);
+                        for (int g = 0; g < G; g++) acc[m * G + g] = fma(d[g], v, acc[m * G + g]);
                     }
                 }
             }
         }
+#if defined(EPX_AVX512)
+        alignas(64) float sums[32];
+        store(sums, lane_sums<(N < 16 ? N : 16)>(acc));
+        if constexpr (N > 16) store(sums + 16, lane_sums<N - 16>(acc + 16));
+#else
 #pragma GCC unroll 32
+        for (int i = 0; i < N; i++) store(lanes[i] + half, acc[i]);
+        if (half + WIDTH < LANES) continue;
+        alignas(64) float sums[(N + 15) / 16 * 16];
+        for (int i = 0; i < N; i += 16) lane_sums_16(lanes[i], sums + i);
+#endif
         for (int m = 0; m < M; m++)
-#pragma GCC unroll 32
-            for (int g = 0; g < G; g++) {
-                float* to = a.acc + (m * a.stride + g) * LANES + half;
-                store(to, add(load(to), acc[m][g]));
-            }
+            for (int g = 0; g < G; g++) a.out[m * a.stride + g] += sums[m * G + g];
     }
 }
 
 // The sum of a map's gradients, in four strands: a bias learns from it.
-void add_up(const float* dy, int64_t row, int rows, int width, float* sum) {
+float add_up(const float* dy, int64_t row, int rows, int width) {
+    alignas(64) float sums[LANES];
     for (int half = 0; half < LANES; half += WIDTH) {
         V s0 = zero(), s1 = zero(), s2 = zero(), s3 = zero();
         for (int r = 0; r < rows; r++) {
@@ -71,14 +80,9 @@ void add_up(const float* dy, int64_t row, int rows, int width, float* sum) {
             }
             for (; p < width; p++, d += LANES) s0 = add(s0, load(d));
         }
-        store(sum + half, add(load(sum + half), add(add(s0, s1), add(s2, s3))));
+        store(sums + half, add(add(s0, s1), add(s2, s3)));
     }
-}
-
-void reduce(const float* acc, int64_t n, float* out) {
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) lane_sums_16(acc + i * LANES, out + i);
-    for (; i < n; i++) out[i] = lane_sum(acc + i * LANES);
+    return lane_sum(sums);
 }
 
 constexpr int most_taps(int g) {
@@ -110,7 +114,6 @@ void put_all(Kernels& table) {
 void EPX_PART(gradients)(Kernels& table) {
     put_all<1>(table);
     table.add_up = add_up;
-    table.reduce = reduce;
 }
 
 }  // namespace epicortex

@@ -44,14 +44,14 @@ struct Tile {
 };
 using TileFunction = void (*)(const Tile&);
 
-// ---- weight gradients: acc[m][g] += Σ over positions of x[off[m] + position] · dy[maps[g] + position] ---------------
+// ---- weight gradients: out[m][g] += Σ over positions and lanes of x[off[m] + position] · dy[maps[g] + position] -----
 struct Gradient {
     const float *x, *dy;
     int64_t x_row, x_step, dy_row;
     int rows, width;
     const int32_t* off;     // of the M taps
     const int64_t* maps;    // where each of the G gradients begins
-    float* acc;             // [M][stride][16], of which G are computed
+    float* out;             // [M][stride], of which G are computed
     int stride;
 };
 using GradientFunction = void (*)(const Gradient&);
@@ -167,8 +167,7 @@ struct Kernels {
     TileFunction tile[MOST_MAPS + 1][MOST_POSITIONS + 1];
     GradientFunction gradient[MOST_MAPS + 1][MOST_TAPS + 1];
 
-    void (*add_up)(const float* dy, int64_t row, int rows, int width, float* sum);
-    void (*reduce)(const float* acc, int64_t n, float* out);  // out[i] = the sum of 16 lanes
+    float (*add_up)(const float* dy, int64_t row, int rows, int width);  // the sum over positions and lanes
     void (*full_forward)(const Full&, const float* x, const float* bias, float* out);
     // gradient of the inputs; `act` and `slope` as in Finish::back
     void (*full_back)(const Full&, const float* dy, float* dx, const Run* dx_runs, const float* act, const Run* act_runs,
@@ -194,9 +193,8 @@ const Kernels* avx2_kernels();
 const Kernels* portable_kernels();
 
 inline int64_t gather_scratch(int64_t height, int64_t width, int64_t out_width) {
-    const int64_t row = out_width > 0 ? out_width : width;
-    const int64_t plane = height * width;
-    return 16 * ((plane > row ? plane : row) + 32) * static_cast<int64_t>(sizeof(float));
+    const int64_t plane = height * width, lines = 2 * out_width;  // a channel of 16 samples, or a row of them twice
+    return 16 * ((plane > lines ? plane : lines) + 32) * static_cast<int64_t>(sizeof(float));
 }
 
 }  // namespace epicortex
