@@ -70,12 +70,6 @@ class Network:
     ) -> None:
         """`simd` names an instruction set other than the one in use."""
         self.program = program
-        self.parameters = _vector(parameters, program.parameters, "parameters")
-        self.state = _vector(
-            program.initial_state() if state is None else state, program.state_size, "numbers of state"
-        )
-        self.gradient: Array = np.zeros(program.parameters, np.float32)
-        """The gradient of the last step."""
         handle, encoded = c_void_p(), program.encode()
         self._simd = simd or instruction_set()
         check(
@@ -83,6 +77,12 @@ class Network:
         )
         self._handle = handle.value
         self._release = weakref.finalize(self, library().epx_free, self._handle)
+        self.parameters = _vector(parameters, program.parameters, "parameters")
+        self.state = _vector(
+            program.initial_state() if state is None else state, program.state_size, "numbers of state"
+        )
+        self.gradient: Array = np.zeros(program.parameters, np.float32)
+        """The gradient of the last step."""
         found = library().epx_parameters(self._handle), library().epx_state(self._handle)
         assert found == (program.parameters, program.state_size), "both sides count alike"
 
@@ -262,6 +262,8 @@ def _vector(array: Array, size: int, what: str) -> Array:
 
 def _contiguous(values: Any, dtype: type[np.generic], shape: tuple[int, ...] | None) -> NDArray[Any]:
     array = np.ascontiguousarray(values)
+    if array.size == 0:
+        array = array.astype(dtype)
     if array.dtype.kind == "f" and np.issubdtype(dtype, np.integer):
         raise NativeError("rows, labels and flips must be whole numbers")
     if shape is not None and array.shape != shape:
