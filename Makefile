@@ -56,7 +56,7 @@ native: ## Build the native library inside the source tree, with warnings as err
 sanitize: install ## Run the native tests and the fuzzer under AddressSanitizer and UBSan (some minutes)
 	cmake -S $(CSRC) -B build/sanitize -DEPX_STRICT=ON -DEPX_SANITIZE=ON
 	cmake --build build/sanitize --parallel 2
-	build/sanitize/fuzz 20000
+	build/sanitize/fuzz 3000
 	EPICORTEX_NATIVE_LIBRARY=$(abspath build/sanitize/libepicortex_native.so) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		$(BIN)/pytest -q tests/native
 

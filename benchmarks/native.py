@@ -1,13 +1,14 @@
 """Native arithmetic against torch, alternating in one process, one core.
 
-- `mnist`: one generation (build, train on a tenth, score, export) of the 64 networks of `genomes.json`, against
-  today's torch trainer; `svhn`: the same of eight grown networks at SVHN sizes.
-- `residual`: training steps of residual networks of widths 12-24-48 and 16-32-64 at CIFAR sizes, all kernels 3×3,
-  against a careful torch loop in channels_last; and with kernels of mixed shapes averaging 5 entries.
+- `mnist`: one generation (build, train on a tenth, score, export) of the 64 networks of `genomes.json`,
+  against today's torch trainer; `svhn`: the same of eight grown networks at SVHN sizes.
+- `residual`: training steps of residual networks of widths 12-24-48 and 16-32-64 at CIFAR sizes, all
+  kernels 3×3, against a careful torch loop in channels_last; and with kernels of mixed shapes averaging 5
+  entries.
 - `sets`: what AVX2 and the portable code take, against the best instruction set; `peak`: shares of it.
 
-Run it with `python -m benchmarks.native [mnist svhn residual sets]`; `--rounds` and `--networks` make it shorter or
-longer. The data is noise: what is measured does not depend on what it shows.
+Run it with `python -m benchmarks.native [mnist svhn residual sets]`; `--rounds` and `--networks` make it
+shorter or longer. The data is noise: what is measured does not depend on what it shows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +41,16 @@ from epicortex.training.samples import draw_batches
 
 SVHN = ((3, 32, 32), 73_257, 26_032)
 BATCH = 128
-SMALL = ((3, 3), (3, 1), (1, 3), (3, 1), (1, 3), (3, 3), (3, 3), (3, 1))  # 45 entries of 8 kernels: 5.25 on average
+SMALL = (
+    (3, 3),
+    (3, 1),
+    (1, 3),
+    (3, 1),
+    (1, 3),
+    (3, 3),
+    (3, 3),
+    (3, 1),
+)  # 45 entries of 8 kernels: 5.25 on average
 
 
 def generation(job: Job, data: DataSet, simd: str | None = None) -> Phenotype:
@@ -62,7 +73,9 @@ def generation(job: Job, data: DataSet, simd: str | None = None) -> Phenotype:
 def work(genome: Genome, trained: int, scored: int) -> float:
     """The multiplications and additions of one generation."""
     total = 0.0
-    shapes = zip(genome.input_shapes, genome.layers, genome.output_shapes, genome.layer_connections, strict=True)
+    shapes = zip(
+        genome.input_shapes, genome.layers, genome.output_shapes, genome.layer_connections, strict=True
+    )
     for index, (_, layer, above, connections) in enumerate(shapes):
         times = int(np.prod(above[1:])) if layer.type == "conv" else 1
         total += 2.0 * connections * times * (trained * (3 if index else 2) + scored)
@@ -75,7 +88,10 @@ def peak(simd: str | None = None) -> float:
     width = {"avx512": 16, "avx2": 8}.get(name.decode(), 16)
     rounds = 2_000_000
     library().epx_peak(name, rounds)
-    return max(2.0 * 12 * width * rounds / processor_seconds(lambda: library().epx_peak(name, rounds)) for _ in range(5))
+    return max(
+        2.0 * 12 * width * rounds / processor_seconds(lambda: library().epx_peak(name, rounds))
+        for _ in range(5)
+    )
 
 
 def generations(what: str, phenotypes: Sequence[Phenotype], data: DataSet, rounds: int) -> None:
@@ -89,14 +105,16 @@ def generations(what: str, phenotypes: Sequence[Phenotype], data: DataSet, round
             order = (0, 1) if index % 2 else (1, 0)
             taken = [0.0, 0.0]
             for side in order:
-                task = (lambda: generation(job, data)) if side == 0 else (lambda: trainer.run(job))
+                task = partial(trainer.run, job) if side else partial(generation, job, data)
                 taken[side] = processor_seconds(task)
             pairs.append(taken)
         mine, other = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
         ours, theirs = ours + mine, theirs + other
         ratios.append(mine / other)
         done += work(phenotype.genome, round(len(data.x_train) * 0.1), len(data.x_test))
-        print(f"{number:3d} {mine * 1e3:8.1f} ms against {other * 1e3:8.1f} ms: {mine / other:.3f}", flush=True)
+        print(
+            f"{number:3d} {mine * 1e3:8.1f} ms against {other * 1e3:8.1f} ms: {mine / other:.3f}", flush=True
+        )
     row(f"{what}, native / torch trainer", f"{ours / theirs:.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
     best = peak()
     row(f"{what}, GFLOP/s of true work", f"{done / ours / 1e9:.1f} (trainer {done / theirs / 1e9:.1f})")
@@ -104,7 +122,7 @@ def generations(what: str, phenotypes: Sequence[Phenotype], data: DataSet, round
 
 
 def residual(widths: Sequence[int], kernels: Sequence[tuple[int, int]] = ((3, 3),)) -> native.Program:
-    """Stages of a strided convolution and one block, batch norm everywhere, global pooling: prototypes/residual."""
+    """Stages of a strided convolution and one block, batch norm everywhere, global pooling."""
     operations: list[native.Operation] = []
 
     def conv(width: int, stride: int) -> list[native.Operation]:
@@ -150,7 +168,11 @@ def careful(widths: Sequence[int]) -> nn.Module:
     below = 3
     for stage, width in enumerate(widths):
         stride = 1 if stage == 0 else 2
-        modules += [nn.Conv2d(below, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+        modules += [
+            nn.Conv2d(below, width, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+        ]
         modules.append(Block(width))
         below = width
     return nn.Sequential(*modules, Head(below)).to(memory_format=torch.channels_last)
@@ -181,16 +203,18 @@ def residuals(rounds: int) -> None:
     x = rng.integers(0, 256, (10 * BATCH, 3, 32, 32), dtype=np.uint8)
     y = rng.integers(0, 10, len(x))
     scaling = native.Scaling(1.0, [120.0] * 3, [64.0] * 3)
+    raw, labels = torch.from_numpy(x), torch.from_numpy(y)
     best = peak()
     for widths in ((12, 24, 48), (16, 32, 64)):
         name = "-".join(map(str, widths))
         model = careful(widths)
         optimiser = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9, nesterov=True, weight_decay=5e-4)
-        raw, labels = torch.from_numpy(x), torch.from_numpy(y)
 
         def by_torch(model: nn.Module = model, optimiser: torch.optim.SGD = optimiser) -> None:
             for rows in torch.arange(len(raw)).split(BATCH):
-                images = raw[rows].float().sub_(120.0).div_(64.0).contiguous(memory_format=torch.channels_last)
+                images = (
+                    raw[rows].float().sub_(120.0).div_(64.0).contiguous(memory_format=torch.channels_last)
+                )
                 loss = functional.cross_entropy(model(images), labels[rows], label_smoothing=0.1)
                 optimiser.zero_grad()
                 loss.backward()
@@ -199,7 +223,8 @@ def residuals(rounds: int) -> None:
         for what, kernels in (("all 3×3", ((3, 3),)), ("mixed kernels", SMALL)):
             program = residual(widths, kernels)
             start = [
-                rng.normal(0, 0.1, shape) if len(shape) > 1 else np.ones(shape) for shape in program.tensor_shapes()
+                rng.normal(0, 0.1, shape) if len(shape) > 1 else np.ones(shape)
+                for shape in program.tensor_shapes()
             ]
             network = native.Network(program, program.flatten(start))
             sgd = native.SGD(lr=0.01, momentum=0.9, nesterov=True, weight_decay=5e-4)

@@ -48,7 +48,8 @@ class Reference:
     ) -> None:
         self.program, self.dtype = program, dtype
         self.tensors = [
-            torch.from_numpy(np.array(tensor)).to(dtype).requires_grad_() for tensor in program.unflatten(parameters)
+            torch.from_numpy(np.array(tensor)).to(dtype).requires_grad_()
+            for tensor in program.unflatten(parameters)
         ]
         self.state = torch.from_numpy(state.copy()).to(dtype)
         self.nearest_kink = float("inf")
@@ -63,10 +64,17 @@ class Reference:
                 value = _convolved(value, weight, bias, operation.stride)
             elif isinstance(operation, Norm):
                 channels = value.shape[1]
-                mean, variance = self.state[place : place + 2 * channels].split(channels)
+                mean, variance = self.state[place : place + 2 * channels].chunk(2)
                 place += 2 * channels
                 value = functional.batch_norm(
-                    value, mean, variance, next(rest), next(rest), training, operation.momentum, operation.epsilon
+                    value,
+                    mean,
+                    variance,
+                    next(rest),
+                    next(rest),
+                    training,
+                    operation.momentum,
+                    operation.epsilon,
                 )
             elif isinstance(operation, Activation):
                 if operation.name in KINKED:
@@ -75,19 +83,29 @@ class Reference:
             elif isinstance(operation, Add):
                 value = value + slots[operation.other]
             elif isinstance(operation, Pool):
-                pool: Any = functional.adaptive_avg_pool2d if value.ndim == 4 else functional.adaptive_avg_pool1d
+                pool: Any = (
+                    functional.adaptive_avg_pool2d if value.ndim == 4 else functional.adaptive_avg_pool1d
+                )
                 value = pool(value, operation.size or (1,) * (value.ndim - 2)) * operation.factor
             elif isinstance(operation, Full):
-                value = functional.linear(value.flatten(1), next(rest), next(rest) if operation.bias else None)
+                value = functional.linear(
+                    value.flatten(1), next(rest), next(rest) if operation.bias else None
+                )
             slots.append(value)
         return slots[-1].flatten(1)
 
     def loss(self, outputs: Tensor, answers: NDArray[Any], *, reduction: str = "mean") -> Tensor:
         loss = self.program.loss
         if isinstance(loss, CrossEntropy):
-            weights = None if loss.class_weights is None else torch.tensor(loss.class_weights, dtype=self.dtype)
+            weights = (
+                None if loss.class_weights is None else torch.tensor(loss.class_weights, dtype=self.dtype)
+            )
             return functional.cross_entropy(
-                outputs, torch.from_numpy(answers), weights, label_smoothing=loss.label_smoothing, reduction=reduction
+                outputs,
+                torch.from_numpy(answers),
+                weights,
+                label_smoothing=loss.label_smoothing,
+                reduction=reduction,
             )
         targets = torch.from_numpy(answers).to(self.dtype)
         compare: Any = (

@@ -30,9 +30,11 @@ def test_gathering(data: st.DataObject, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rank = data.draw(st.integers(0, 2))
     shape = (data.draw(st.integers(1, 3)), *(data.draw(st.integers(1, 20)) for _ in range(rank)))
-    stored = (rng.normal(0, 100, (9, *shape)) % 256).astype(data.draw(st.sampled_from((np.uint8, np.float32))))
+    stored = (rng.normal(0, 100, (9, *shape)) % 256).astype(
+        data.draw(st.sampled_from((np.uint8, np.float32)))
+    )
     rows = rng.integers(0, 9, data.draw(st.integers(1, 35)))
-    scaling = Scaling(255.0, rng.random(shape[0]), rng.random(shape[0]) + 0.5)
+    scaling = Scaling(255.0, list(rng.random(shape[0])), list(rng.random(shape[0]) + 0.5))
     scale, offset = (part.reshape(-1, *(1,) * rank) for part in scaling.factors(shape[0]))
     expected = stored[rows].astype(np.float32) * scale + offset
     arguments: dict[str, Any] = {}
@@ -145,8 +147,7 @@ def test_wrong_programs_are_refused(operations: list[native.Operation], message:
         Network(Program((1, 6, 6), operations), np.zeros(0, np.float32))
 
 
-def test_too_large_to_allocate_is_out_of_memory_or_refused() -> None:
-    program = Program((64, 1024, 1024), [Conv([(1, 1)]), Full(1)])
-    with pytest.raises((NativeError, MemoryError)):
-        network = Network(program, np.zeros(program.parameters, np.float32))
-        network.step(np.zeros((1, 64, 1, 1), np.uint8), np.zeros(2**24, np.int64), np.zeros(2**24, np.int64))
+def test_what_is_too_large_is_refused_before_it_is_allocated() -> None:
+    program = Program((64, 2048, 1024), [Conv([(1, 1)]), Full(1)])
+    with pytest.raises(NativeError, match="too large"):
+        Network(program, np.zeros(program.parameters, np.float32))

@@ -30,8 +30,8 @@ def torch_gradients(given: World, dtype: torch.dtype) -> tuple[Reference, float]
 def worst_error(given: World) -> tuple[float, float]:
     """The largest error over the largest gradient of any tensor; how near a value came to a kink.
 
-    Some gradients are differences of nearly equal numbers, such as those of weights below a norm, where scaling
-    them changes nothing: an error like torch's own in float32 is the problem's, not ours.
+    Some gradients are differences of nearly equal numbers, such as those of weights below a norm, where
+    scaling them changes nothing: an error like torch's own in float32 is the problem's, not ours.
     """
     reference, expected = torch_gradients(given, torch.float64)
     single, _ = torch_gradients(given, torch.float32)
@@ -58,7 +58,8 @@ def scored_error(given: World) -> float:
     network, rows = given.network(), np.arange(len(given.x))
     mine = network.score(given.x), network.losses(given.x, rows, given.answers)
     return max(
-        float(np.abs(a - b).max() / max(np.abs(b).max(), 1.0)) for a, b in zip(mine, (outputs.numpy(), losses), strict=True)
+        float(np.abs(a - b).max() / max(np.abs(b).max(), 1.0))
+        for a, b in zip(mine, (outputs.numpy(), losses), strict=True)
     )
 
 
@@ -115,7 +116,13 @@ def test_activations_with_kinks(name: str) -> None:
         [Pool((9, 8), 3.0)],
         [Pool()],
         [Full(20), Norm(), Activation("tanh")],
-        [Conv([(3, 3)] * 12, (2, 2), bias=False), Norm(), Conv([(1, 1)] * 12, (2, 2), input=1), Norm(), Add(3)],
+        [
+            Conv([(3, 3)] * 12, (2, 2), bias=False),
+            Norm(),
+            Conv([(1, 1)] * 12, (2, 2), input=1),
+            Norm(),
+            Add(3),
+        ],
     ],
     ids=str,
 )
@@ -172,7 +179,12 @@ def test_large_values_stay_exact() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_not_a_number_goes_through(value: float) -> None:
-    for operations in ([], [Norm(), Activation("relu")], [Activation("leaky_relu"), Pool()], [Activation("gelu")]):
+    for operations in (
+        [],
+        [Norm(), Activation("relu")],
+        [Activation("leaky_relu"), Pool()],
+        [Activation("gelu")],
+    ):
         drawn = world(around(*operations), 20)
         drawn.x[3, 1, 2, 2] = value
         assert np.isnan(drawn.step(drawn.network()))

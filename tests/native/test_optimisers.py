@@ -31,7 +31,10 @@ def test_as_torch(name: str, arguments: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     mine = rng.normal(size=53).astype(np.float32)
     theirs = torch.nn.Parameter(torch.from_numpy(mine.copy()))
-    optimiser, reference = getattr(native, name)(**arguments), getattr(torch.optim, name)([theirs], **arguments)
+    optimiser, reference = (
+        getattr(native, name)(**arguments),
+        getattr(torch.optim, name)([theirs], **arguments),
+    )
     for step in range(20):
         gradient = rng.normal(size=53).astype(np.float32)
         theirs.grad = torch.from_numpy(gradient.copy())

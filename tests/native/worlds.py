@@ -77,7 +77,7 @@ def losses(draw: st.DrawFn, outputs: int) -> Loss:
 
 @st.composite
 def programs(draw: st.DrawFn, *, names: tuple[str, ...] = tuple(ACTIVATIONS), norms: bool = True) -> Program:
-    """Convolutions with and without norms, residual blocks, pooling, full layers; one or two dimensions, or none."""
+    """Convolutions, norms, residual blocks, pooling, full layers; over two dimensions, one or none."""
     rank = draw(st.integers(0, 2))
     shape = (draw(st.integers(1, 4)), *(draw(st.integers(3, 11)) for _ in range(rank)))
     operations: list[Operation] = []
@@ -94,12 +94,18 @@ def programs(draw: st.DrawFn, *, names: tuple[str, ...] = tuple(ACTIVATIONS), no
         if draw(st.booleans()):
             begin = len(operations)
             inner = draw(st.lists(kernels(rank), min_size=width, max_size=width))
-            operations += [Conv(inner, bias=draw(st.booleans())), *normed(), Activation(draw(st.sampled_from(names)))]
+            operations += [
+                Conv(inner, bias=draw(st.booleans())),
+                *normed(),
+                Activation(draw(st.sampled_from(names))),
+            ]
             operations += [Conv(inner[::-1], bias=False), *normed(), Add(begin)]
             operations += [Activation(draw(st.sampled_from(names)))] if draw(st.booleans()) else []
     if rank and draw(st.booleans()):
         sizes = Program(shape, operations).shapes[-1][1:]
-        operations.append(Pool(tuple(draw(st.integers(1, size)) for size in sizes), draw(st.sampled_from((1.0, 4.0)))))
+        operations.append(
+            Pool(tuple(draw(st.integers(1, size)) for size in sizes), draw(st.sampled_from((1.0, 4.0))))
+        )
     for _ in range(draw(st.integers(0, 2))):
         operations += [Full(draw(st.integers(1, 30)), bias=draw(st.booleans())), *normed()]
         operations.append(Activation(draw(st.sampled_from(names))))

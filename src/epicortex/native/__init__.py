@@ -1,7 +1,8 @@
 """Compiled arithmetic: irregular networks at the speed of the machine.
 
-A `Program` says what a network computes, operation by operation; a `Network` runs it on flat vectors of parameters.
-One training step is one call. The same program gives the same bits with AVX-512, AVX2 and the portable code.
+A `Program` says what a network computes, operation by operation; a `Network` runs it on flat vectors of
+parameters. One training step is one call. The same program gives the same bits with AVX-512, AVX2 and the
+portable code.
 
 >>> program = Program((1, 8, 8), [Conv([(3, 3), (1, 5)]), Activation("relu"), Full(10)])
 >>> program.parameters

@@ -1,4 +1,4 @@
-"""From layered networks (convolutions, then full layers) to programs, and their weights to flat vectors and back."""
+"""Layered networks (convolutions, then full layers) as programs, and their weights as flat vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Layers(Protocol):
 
     @property
     def layers(self) -> Sequence[Any]:
-        """From the bottom up; each has a `type` (conv, full or out) and `kernels` and `stride`, or `nodes`."""
+        """From the bottom up; each has a `type` (conv, full, out), and `kernels` and `stride`, or `nodes`."""
 
 
 def layered(

@@ -1,6 +1,7 @@
 """The compiled library: where it is, whether it can be used, and how it is called.
 
-It has a plain C interface (csrc/interface.h) and knows nothing of Python or torch, so one build serves them all.
+It has a plain C interface (csrc/interface.h) and knows nothing of Python or torch, so one build serves them
+all.
 """
 
 from __future__ import annotations
@@ -172,6 +173,7 @@ def _declare(found: ctypes.CDLL) -> None:
         "epx_free": (None, [pointer]),
         "epx_parameters": (c_int64, [pointer]),
         "epx_state": (c_int64, [pointer]),
+        "epx_outputs": (c_int64, [pointer]),
         "epx_workspace": (c_int64, [pointer]),
         "epx_step": (
             c_int32,

@@ -36,7 +36,9 @@ class Scaling:
         mean, std = (np.asarray(values, np.float64) for values in (self.mean, self.std))
         scale, offset = 1.0 / (self.divisor * std), -mean / std
         if any(part.shape not in ((1,), (channels,)) for part in (scale, offset)):
-            raise NativeError(f"scaling of {max(len(mean), len(std))} channels does not fit data of {channels}")
+            raise NativeError(
+                f"scaling of {max(len(mean), len(std))} channels does not fit data of {channels}"
+            )
         return (
             np.ascontiguousarray(np.broadcast_to(scale, channels), np.float32),
             np.ascontiguousarray(np.broadcast_to(offset, channels), np.float32),
@@ -53,7 +55,8 @@ class Network:
     >>> network = Network(program, parameters)
     >>> images, labels = rng.integers(0, 256, (40, 1, 6, 6), dtype=np.uint8), np.arange(40) % 2
     >>> scaling, rows, optimiser = Scaling(255.0, [0.5], [0.5]), np.arange(40), SGD(lr=0.1, momentum=0.9)
-    >>> losses = [network.step(images, rows, labels, scaling=scaling, optimiser=optimiser) for _ in range(100)]
+    >>> more = {"scaling": scaling, "optimiser": optimiser}
+    >>> losses = [network.step(images, rows, labels, **more) for _ in range(100)]
     >>> losses[-1] < 0.1 < losses[0]
     True
     >>> network.score(images, rows, scaling=scaling).shape
@@ -72,9 +75,7 @@ class Network:
         self.program = program
         handle, encoded = c_void_p(), program.encode()
         self._simd = simd or instruction_set()
-        check(
-            library().epx_create(encoded.ctypes.data, len(encoded), self._simd.encode(), byref(handle))
-        )
+        check(library().epx_create(encoded.ctypes.data, len(encoded), self._simd.encode(), byref(handle)))
         self._handle = handle.value
         self._release = weakref.finalize(self, library().epx_free, self._handle)
         self.parameters = _vector(parameters, program.parameters, "parameters")
@@ -103,10 +104,10 @@ class Network:
         crop: bool = False,
         optimiser: Optimiser | None = None,
     ) -> float:
-        """One training step on the samples `rows` of `data` [samples, channels, *spatial]; the loss before it.
+        """One training step on samples `rows` of `data` [samples, channels, *spatial]; the loss before it.
 
         `labels` belong to the rows: whole numbers for cross-entropy, else targets [rows, outputs]. `moves`
-        [rows, spatial dimensions] says where each sample's window begins, with its edges repeated beyond them;
+        [rows, spatial dimensions] says where each sample's window begins, with edges repeated beyond them;
         `flips` [rows] which windows are mirrored in the last dimension. Samples of another size than the
         program's are averaged down to it; with `crop`, windows of its size are taken out of them. Without an
         optimiser nothing but `gradient` and the running statistics changes.
@@ -138,7 +139,7 @@ class Network:
         flips: NDArray[Any] | None = None,
         crop: bool = False,
     ) -> Array:
-        """The outputs [rows, outputs] for these samples, or for all; normalisations use their running statistics."""
+        """The outputs [rows, outputs] for these samples, or for all; norms use their running statistics."""
         batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
         outputs: Array = np.empty((batch.structure.count, self.program.outputs), np.float32)
         self._score(batch, outputs, None)
@@ -187,10 +188,12 @@ class Network:
         rank = self.program.rank
         if data.ndim != rank + 2 or data.dtype not in (np.uint8, np.float32) or not data.flags.c_contiguous:
             raise NativeError(
-                f"data must be contiguous uint8 or float32 of {rank + 2} dimensions, not {data.dtype} {data.shape}"
+                f"data must be contiguous uint8 or float32 of {rank + 2} dimensions, "
+                f"not {data.dtype} {data.shape}"
             )
-        samples, channels, *spatial = data.shape
-        height, width = (*(1 for _ in range(2 - rank)), *spatial)
+        samples, channels = data.shape[:2]
+        width = data.shape[-1] if rank else 1
+        height = data.shape[2] if rank == 2 else 1
         if rows is None:
             rows = np.arange(samples)
         chosen = _contiguous(rows, np.int64, None)
@@ -200,7 +203,13 @@ class Network:
         scale, offset = (scaling or Scaling()).factors(channels)
         kept = _Batch(BatchStructure(), [data, chosen, scale, offset])
         own = kept.structure
-        own.data, own.samples, own.channels, own.height, own.width = data.ctypes.data, samples, channels, height, width
+        own.data, own.samples, own.channels, own.height, own.width = (
+            data.ctypes.data,
+            samples,
+            channels,
+            height,
+            width,
+        )
         own.bytes, own.crop = int(data.dtype == np.uint8), int(crop)
         own.rows, own.count = chosen.ctypes.data, count
         own.scale, own.offset = scale.ctypes.data, offset.ctypes.data
@@ -254,7 +263,9 @@ class _Batch:
 
 def _vector(array: Array, size: int, what: str) -> Array:
     if array.dtype != np.float32 or array.shape != (size,) or not array.flags.c_contiguous:
-        raise NativeError(f"expected {size} {what} as a contiguous vector of float32, not {array.dtype} {array.shape}")
+        raise NativeError(
+            f"expected {size} {what} as a contiguous vector of float32, not {array.dtype} {array.shape}"
+        )
     if not array.flags.writeable:
         raise NativeError(f"the vector of {what} must be writable")
     return array

@@ -1,7 +1,8 @@
 """The optimisers that run natively, with the arguments and formulas of torch.optim.
 
-An optimiser belongs to one vector of parameters: it keeps its memory from step to step. `lr` may be changed between
-steps; `decayed` (a factor for each parameter, such as `Program.weight_mask()`) says where weight decay applies.
+An optimiser belongs to one vector of parameters: it keeps its memory from step to step. `lr` may be changed
+between steps; `decayed` (a factor for each parameter, such as `Program.weight_mask()`) says where weight
+decay applies.
 """
 
 from __future__ import annotations
@@ -39,12 +40,19 @@ class Optimiser:
             self.memory = [np.zeros(parameters, np.float32) for _ in range(self._memories)]
         for array in (*self.memory, *(() if self.decayed is None else (self.decayed,))):
             if array.shape != (parameters,) or array.dtype != np.float32 or not array.flags.c_contiguous:
-                raise NativeError(f"an optimiser for {array.shape} numbers cannot step over {parameters} parameters")
+                raise NativeError(
+                    f"an optimiser for {array.shape} numbers cannot step over {parameters} parameters"
+                )
         self.steps += 1
         places = [array.ctypes.data for array in self.memory] + [None, None]
         decayed = None if self.decayed is None else self.decayed.ctypes.data
         made = OptimiserStructure(
-            kind=self._kind, first=places[0], second=places[1], decayed=decayed, rate=self.lr, decay=self.weight_decay
+            kind=self._kind,
+            first=places[0],
+            second=places[1],
+            decayed=decayed,
+            rate=self.lr,
+            decay=self.weight_decay,
         )
         self._fill(made)
         return made

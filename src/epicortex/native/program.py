@@ -1,12 +1,14 @@
 """What a network computes: a list of operations over numbered slots, and a loss.
 
-Slot 0 is the input [channels, *spatial]; the n-th operation (from 1) fills slot n. An operation reads the slot before
-it unless `input` names another; so residual networks are written down, too. The last slot holds the outputs.
+Slot 0 is the input [channels, *spatial]; the n-th operation (from 1) fills slot n. An operation reads the
+slot before it unless `input` names another; so residual networks are written down, too. The last slot holds
+the outputs.
 
-The parameters are one flat float32 vector: for each operation in turn its weights, then its biases. Weights of a
-convolution are the true entries of its kernels only, by (kernel, channel, row, column); those of a full layer are
-[inputs, nodes], inputs in the order (channel, row, column); those of a normalisation its factors, then its shifts. The
-state holds, for each normalisation in turn, the running means and then the running variances of its channels.
+The parameters are one flat float32 vector: for each operation in turn its weights, then its biases. Weights
+of a convolution are the true entries of its kernels only, by (kernel, channel, row, column); those of a
+full layer are [inputs, nodes], inputs in the order (channel, row, column); those of a normalisation its
+factors, then its shifts. The state holds, for each normalisation in turn, the running means and then the
+running variances of its channels.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Conv:
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """Batch normalisation of each channel, as torch's: batch statistics in training, running ones in scoring."""
+    """Batch normalisation as torch's: statistics of the batch in training, running ones in scoring."""
 
     epsilon: float = 1e-5
     momentum: float = 0.1
@@ -97,7 +99,7 @@ Operation: TypeAlias = Conv | Norm | Activation | Add | Pool | Full
 
 @dataclass(frozen=True, slots=True)
 class CrossEntropy:
-    """Softmax and cross-entropy against labels; the mean weighted by the labels' class weights, as torch's."""
+    """Softmax and cross-entropy against labels; as torch's, a mean weighted by the class weights."""
 
     label_smoothing: float = 0.0
     class_weights: Sequence[float] | None = None
@@ -121,7 +123,8 @@ class Program:
     """A network's operations over an input [channels, *spatial] of no, one or two spatial dimensions.
 
     >>> block = [Conv([(3, 3)] * 4, bias=False), Norm(), Activation("relu")]
-    >>> program = Program((3, 8, 8), [*block, Conv([(3, 1)] * 4), Norm(), Add(3), Activation("relu"), Pool(), Full(2)])
+    >>> more = [Conv([(3, 1)] * 4), Norm(), Add(3), Activation("relu"), Pool(), Full(2)]
+    >>> program = Program((3, 8, 8), [*block, *more])
     >>> program.shapes[3], program.shapes[8], program.shapes[9]
     ((4, 8, 8), (4, 1, 1), (2,))
     >>> program.parameters, program.state_size
@@ -322,7 +325,9 @@ def _bits(value: float) -> int:
 
 def _encode_loss(loss: Loss) -> list[int]:
     if isinstance(loss, CrossEntropy):
-        weights = [_bits(float(weight)) for weight in (() if loss.class_weights is None else loss.class_weights)]
+        weights = [
+            _bits(float(weight)) for weight in (() if loss.class_weights is None else loss.class_weights)
+        ]
         return [0, _bits(loss.label_smoothing), len(weights), *weights]
     return [1 if isinstance(loss, SigmoidCrossEntropy) else 2, _bits(0.0), 0]
 
@@ -355,7 +360,10 @@ def _output_shape(operation: Operation, below: Shape) -> Shape:
             stride = operation.stride or (1,) * len(spatial)
             if len(stride) != len(spatial) or any(step < 1 for step in stride):
                 raise NativeError(f"a stride of {stride} does not fit an input of shape {below}")
-            return (len(kernels), *((size - 1) // step + 1 for size, step in zip(spatial, stride, strict=True)))
+            return (
+                len(kernels),
+                *((size - 1) // step + 1 for size, step in zip(spatial, stride, strict=True)),
+            )
         case Pool():
             return (channels, *(operation.size or (1,) * len(spatial)))
         case Full(nodes=nodes):

@@ -150,6 +150,7 @@ void epx_free(void* network) { delete static_cast<Network*>(network); }
 
 int64_t epx_parameters(void* network) { return network ? static_cast<Network*>(network)->program().parameters : 0; }
 int64_t epx_state(void* network) { return network ? static_cast<Network*>(network)->program().state : 0; }
+int64_t epx_outputs(void* network) { return network ? static_cast<Network*>(network)->program().outputs() : 0; }
 int64_t epx_workspace(void* network) { return network ? static_cast<Network*>(network)->workspace() : 0; }
 
 int32_t epx_step(void* network, const EpxBatch* batch, float* parameters, float* state, float* gradient,

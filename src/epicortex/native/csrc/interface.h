@@ -46,6 +46,7 @@ EPX_API int32_t epx_create(const int64_t* program, int64_t count, const char* in
 EPX_API void epx_free(void* network);
 EPX_API int64_t epx_parameters(void* network);
 EPX_API int64_t epx_state(void* network);
+EPX_API int64_t epx_outputs(void* network);
 EPX_API int64_t epx_workspace(void* network);
 /* A training step: the loss, gradients, and, with an optimiser, new parameters. */
 EPX_API int32_t epx_step(void* network, const EpxBatch* batch, float* parameters, float* state, float* gradient,
