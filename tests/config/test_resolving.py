@@ -112,6 +112,7 @@ def test_an_impossible_value_is_refused_with_field_value_and_range(
         ("evolution.max_networkz", "evolution.max_networks, a whole number from 2 to 1000000"),
         ("evolution.max-networks", "evolution.max_networks"),
         ("evolution.batch_size", "training.batch_size"),
+        ("evolution.newborns", "budget.newborns, one of trained, scored"),
         ("training.optimizer", "training.optimiser"),
         ("evolutoin.seed", "(did you mean evolution?)"),
     ],
@@ -226,7 +227,7 @@ def test_a_config_written_and_read_is_the_same(
 
 
 def test_a_written_config_holds_every_field_so_later_defaults_change_nothing() -> None:
-    text = settings.dumps(Config())
+    text = "\n" + settings.dumps(Config())
     for setting in fields.settings().values():
         assert f"\n{setting.field} = " in text
 

@@ -104,7 +104,9 @@ def by_section(changes: Mapping[str, object]) -> dict[str, dict[str, object]]:
 
 
 def nearest_setting(name: str) -> Setting | None:
-    """The setting that a wrong dotted name most likely means: in its own section, else in any.
+    """The setting that a wrong dotted name most likely means.
+
+    One of that name in another section, else one of a similar name in its own section, else in any.
 
     >>> nearest_setting("evolution.batch-size").name
     'training.batch_size'
@@ -112,6 +114,8 @@ def nearest_setting(name: str) -> Setting | None:
     section, rest = split(name.replace("-", "_"))
     own = {setting.field: setting for setting in settings().values() if setting.section == section}
     every = {setting.field: setting for setting in settings().values()}
+    if rest in every and rest not in own:
+        return every[rest]
     for known in (own, every):
         guess = nearest(rest, known)
         if guess:
