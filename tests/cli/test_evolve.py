@@ -93,7 +93,7 @@ def test_short_options_set_what_they_name(here: Here, tmp_path: Path) -> None:
     assert "the target of 1 % is reached" in said
     text = (tmp_path / "run" / "config.toml").read_text()
     for line in (
-        *("seed = 7", "generations = 3", "target = 0.01", "max_parameters = 5000", "speciation = false"),
+        *("seed = 7", "generations = 3", "target = 0.01", "max_parameters = 5000", 'speciation = "none"'),
         *("initial_networks = 3", "max_networks = 4", "minutes = 5.0", "workers = 1", 'engine = "serial"'),
         *("portion = 0.3", 'fitness_on = "test"', 'source = "digits"'),
     ):

@@ -62,8 +62,10 @@ def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
         ("evolve digits --evolution.max-networkz 3", ["did you mean --evolution.max-networks?"]),
         ("evolve digits --evolution.max-networks 1", ["evolution.max_networks is 1", "from 2 to 1000000"]),
         ("evolve digits --evolution.initial-species 99", ["initial_species is 99", "at most 16"]),
-        ("evolve digits --evolution.newborns maybe", ["one of trained, scored"]),
-        ("evolve digits --evolution.speciation perhaps", ["true or false"]),
+        ("evolve digits --budget.newborns maybe", ["one of trained, scored"]),
+        ("evolve digits --evolution.speciation perhaps", ["no speciation is called 'perhaps'", "key, none"]),
+        ("evolve digits --evolution.evolve perhaps", ["true or false"]),
+        ("evolve digits --evolution.newborns scored", ["did you mean --budget.newborns?"]),
         ("evolve digits --training.portion 0", ["training.portion is 0.0", "above 0 and at most 1"]),
         ("evolve digits --training.optimiser-arguments 0.1", ["pairs of name and value"]),
         ('evolve digits --training.optimiser-arguments {"lr":', ["pairs of name and value", "JSON object"]),
@@ -208,7 +210,8 @@ def test_help_all_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> Non
     full = capsys.readouterr().out
     for setting in fields.settings().values():
         assert setting.option in full
-        assert setting.option not in short
+        # What stands in no section has no shorter name.
+        assert (setting.option in short) == (not setting.section)
     for option in ("--preset", "--out", "--seed", "--from", "--quiet", "--no-speciation", "--help-all"):
         assert option in short
 

@@ -83,7 +83,7 @@ def test_installed_engines_are_found_by_their_name() -> None:
     with create("mine", None, settings()) as engine:
         assert isinstance(engine, SerialEngine)
         assert type(engine).__name__ == "Mine"
-    with pytest.raises(ConfigError, match="'broken' is installed but cannot be loaded: .*No module named"):
+    with pytest.raises(ConfigError, match=r"'broken' is installed but cannot be loaded: .*No module named"):
         create("broken", None, settings())
 
 

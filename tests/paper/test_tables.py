@@ -212,11 +212,11 @@ def test_runs_of_another_size_are_not_held_against_the_papers() -> None:
 
 def test_another_measure_of_fitness_is_not_held_against_the_papers_and_other_readings_are_named() -> None:
     assert bands(0.98, config=resolve("default")) == ["other fitness"] * 3
-    reading = resolve("paper", {"evolution.newborns": "scored"})
+    reading = resolve("paper", {"budget.newborns": "scored"})
     assert bands(0.98, config=reading)[0] == "within"
     found_here = results({Experiment("mnist", True): [figures()]}, plan(config=reading))
     assert (
-        'These runs have other settings than the preset paper: evolution.newborns is "scored".'
+        'These runs have other settings than the preset paper: budget.newborns is "scored".'
         in standing(found_here)
     )
     assert not any("other settings" in sentence for sentence in standing(results({})))
@@ -235,12 +235,12 @@ def test_a_mean_is_taken_where_all_were_trained_and_the_highest_at_the_end() -> 
 
 def test_the_command_of_a_row_leaves_out_what_the_experiment_sets_and_owns_up_to_gaps() -> None:
     own = resolve(
-        "paper", {"evolution.seed": 7, "evolution.speciation": False, "evolution.spared": "ecosystem"}
+        "paper", {"evolution.seed": 7, "evolution.speciation": False, "culling.spared": "ecosystem"}
     )
     plain = Experiment("mnist", False)
     found_here = results({plain: [figures(), figures(), figures()]}, plan(config=own))
     command = (
-        "epicortex reproduce mnist --speciation off --runs 3 --preset paper --evolution.spared ecosystem"
+        "epicortex reproduce mnist --speciation off --runs 3 --preset paper --culling.spared ecosystem"
     )
     assert tables.repeating(found_here, plain) == command
     broken = replace(found_here.runs[1], why_not="not finished")

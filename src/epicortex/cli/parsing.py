@@ -60,11 +60,17 @@ class Parser(argparse.ArgumentParser):
                 option, equals, value = word.partition("=")
                 option = option.replace("_", "-")
                 if option not in self._option_string_actions:
-                    self.error(unknown("option", option, self._option_string_actions))
+                    self.error(unknown("option", option, self._near(option)))
                 checked.append(option + equals + value)
             else:
                 checked.append(word)
         return checked
+
+    def _near(self, option: str) -> Iterable[str]:
+        """The options that an unknown one may stand for: a setting of that name, wherever it is, or any."""
+        name = option.rpartition(".")[2]
+        same = [known for known in self._option_string_actions if known.endswith(f".{name}")]
+        return same or self._option_string_actions
 
 
 def add_plugin(parser: Parser) -> None:

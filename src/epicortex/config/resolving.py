@@ -192,6 +192,8 @@ def _translated(sections: Layer) -> Layer:
         (home, name), (section, field) = fields.split(old), fields.split(new)
         if name in result.get(home, {}):
             result.setdefault(section, {})[field] = result[home].pop(name)
+    # Before there was a choice, all runs trained with torch.
+    result.setdefault("training", {}).setdefault("backend", "torch")
     return result
 
 

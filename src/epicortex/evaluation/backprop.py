@@ -24,7 +24,7 @@ from epicortex.errors import ConfigError
 from epicortex.evaluation import scoring
 from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.checks import check_training, find_device
-from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
+from epicortex.evaluation.evaluator import Evaluator, NetworkFailed, Pace, Stopped, finite, reason
 from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE, flattened
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
@@ -62,10 +62,14 @@ class Backprop:
         own = {self.training.fitness: self.fitness} if self.fitness else None
         check_training(self.training, data=data, fitness=own, optimiser=self.optimiser)
 
-    def open(self, data: DataSet | None) -> Trainer:
-        """A trainer over the data set."""
+    def open(self, data: DataSet | None) -> Evaluator:
+        """A trainer over the data set, on the arithmetic that the run has settled on."""
         if data is None:
             raise ConfigError("evaluator: backprop needs a data set to train on")
+        if self.training.backend == "native":
+            from epicortex.evaluation.compiled import NativeTrainer
+
+            return NativeTrainer(data, self.family, self.training, seed=self.seed, fitness=self.fitness)
         return Trainer(
             data,
             self.family,

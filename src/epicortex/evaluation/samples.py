@@ -5,7 +5,7 @@ Raw values stay uint8 in the mapped file; a batch is gathered, made float and sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,15 @@ class Samples:
         return raw.to(torch.float32, copy=True).mul_(self.scale).add_(self.shift)
 
 
+def draw_moves(
+    count: int, spatial: Sequence[int], shift: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """How far each image moves in each dimension [images, dimensions]: half of them not at all."""
+    chosen = rng.random(count) < 0.5
+    most = [round(shift * size) for size in spatial]
+    return np.stack([rng.integers(-far, far + 1, count) * chosen for far in most], axis=1)
+
+
 def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
     """Images [samples, channels, *spatial], half of them moved at random by up to `shift` of their size.
 
@@ -70,11 +79,10 @@ def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
     [(0, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 3)]
     """
     count, channels, *spatial = images.shape
-    chosen = rng.random(count) < 0.5
+    moves = torch.from_numpy(draw_moves(count, spatial, shift, rng)).to(images.device)
     source = torch.zeros(count, *(1 for _ in spatial), dtype=torch.int64, device=images.device)
     for dimension, size in enumerate(spatial):
-        most = round(shift * size)
-        steps = torch.from_numpy(rng.integers(-most, most + 1, count) * chosen).to(images.device)
+        steps = moves[:, dimension]
         place = (torch.arange(size, device=images.device) + steps[:, None]).clamp_(0, size - 1)
         rows = place.reshape(count, *(size if d == dimension else 1 for d in range(len(spatial))))
         source = source * size + rows

@@ -13,7 +13,6 @@ True
 `docs/native.md` explains the layout in memory, the tiles, the order of sums, and how to add an operation.
 """
 
-from epicortex.native.layered import flatten_layers, layered, unflatten_layers
 from epicortex.native.library import NativeError, available, instruction_set, instruction_sets, why_not
 from epicortex.native.network import Network, Scaling, update_average
 from epicortex.native.optimisers import SGD, Adadelta, Adam, AdamW, Optimiser
@@ -56,11 +55,8 @@ __all__ = [
     "SigmoidCrossEntropy",
     "SquaredError",
     "available",
-    "flatten_layers",
     "instruction_set",
     "instruction_sets",
-    "layered",
-    "unflatten_layers",
     "update_average",
     "why_not",
 ]

@@ -76,7 +76,7 @@ def trainings(config: Config) -> int:
     >>> two = Config(evolution={"generations": 2})
     >>> trainings(two), trainings(Config(evolution={"trainings": 500}))
     (136, 500)
-    >>> trainings(two.model_copy(update={"budget": BudgetConfig(newborns="scored")}))
+    >>> trainings(Config(evolution={"generations": 2}, budget={"newborns": "scored"}))
     128
     """
     settings, scored = config.evolution, config.budget.newborns == "scored"

@@ -108,6 +108,7 @@ def evolve(
         for note in subject.notes:
             hooks.watcher.note(note)
         family = assembly.make_family(config, subject, extensions)
+        config = assembly.with_backend(config, family, subject, extensions)
         network = _network(ancestor)
         evolution = assembly.make_evolution(config, family, extensions, network)
         # What cannot work is refused before there is a folder.
@@ -162,6 +163,7 @@ def resume(
         for name, version in versions().items():
             if (before := getattr(folder.info, name)) != version:
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
+        config = assembly.with_backend(config, family, subject, extensions)
         evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
         folder.change(config)
         state = start.state if start else evolution.start()
@@ -209,7 +211,7 @@ class _Run:
                 setup = engines.WorkerSetup(recipe=self.recipe, family=family, data=self.subject.data)
                 engine.prepare(setup)
                 loop = Loop(self.evolution, self.subject, engine, recorder, self.hooks, history)
-                state, reason = loop.run(state)
+                state, reason = loop.run(state, start.digest if start else None)
             best, test = described(state), None
             if best and reason != INTERRUPTED:
                 test = self.recipe.test(best.phenotype, self.subject.data)

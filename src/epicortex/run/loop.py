@@ -85,9 +85,13 @@ class Loop:
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.evolution.family)
 
-    def run(self, state: EcosystemState) -> tuple[EcosystemState, str]:
-        """Generation after generation until there is a reason to stop."""
-        digest = checkpoint.take(state, self.evolution.family).digest if self.recorder else ""
+    def run(self, state: EcosystemState, digest: str | None = None) -> tuple[EcosystemState, str]:
+        """Generation after generation until there is a reason to stop.
+
+        `digest` names the state where it was read from a checkpoint: another version may write it otherwise.
+        """
+        if digest is None:
+            digest = checkpoint.take(state, self.evolution.family).digest if self.recorder else ""
         while (reason := why_stop(self.history, self.evolution.config)) is None:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
