@@ -81,7 +81,7 @@ def _dispatch(argv: list[str]) -> int:
         return OK
     if argv[0].startswith("-"):
         if parser.parse(argv).version:
-            print(f"epicortex {_version()}")
+            print(f"epicortex {_version()} ({_arithmetic()})")
         return OK
     name = argv[0]
     if name not in COMMANDS:
@@ -92,6 +92,15 @@ def _dispatch(argv: list[str]) -> int:
     arguments = own.parse(argv[1:])
     arguments.command_line = shlex.join(["epicortex", *argv])
     return int(command.run(arguments))
+
+
+def _arithmetic() -> str:
+    """What networks are computed with here."""
+    from epicortex import native
+
+    if not native.available():
+        return f"torch; {native.why_not()}"
+    return f"native arithmetic, {native.instruction_set()}"
 
 
 def _version() -> str:
