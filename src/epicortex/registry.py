@@ -45,7 +45,10 @@ SHELVES: Final = {
         "family",
         "family",
         "epicortex.families",
-        {"layered": "epicortex.families.layered.family:LayeredFamily"},
+        {
+            "layered": "epicortex.families.layered.family:LayeredFamily",
+            "residual": "epicortex.families.residual.family:ResidualFamily",
+        },
     ),
     "evaluator": Shelf(
         "evaluator",

@@ -71,7 +71,7 @@ def test_it_says_what_cannot_be_concluded_and_in_what_the_sets_differ(
     on, off = modes
     said = " ".join(here("compare", str(on), "--with", str(off)).split())
     assert "With 2 and 2 runs no p below 0.33 can be reached" in said
-    assert "A and B differ in: evolution.speciation (true, false)." in said
+    assert 'A and B differ in: evolution.speciation ("key", "none").' in said
     assert "a bootstrap interval is too narrow" in said
     assert said.endswith("written comparison.html")
     assert (tmp_path / "comparison.html").read_text().count('class="canvas"') == 2

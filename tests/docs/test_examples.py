@@ -35,6 +35,7 @@ def test_every_code_block_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EPICORTEX_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.delitem(sys.path_importer_cache, ".", raising=False)  # it stands for the folder before
     # The namespace first: it looks a name up when it is first used, and would keep the small one for good.
     monkeypatch.setattr(epicortex, "configure", small(epicortex.configure))
     monkeypatch.setattr(settings, "resolve", epicortex.configure)

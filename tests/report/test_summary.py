@@ -13,7 +13,7 @@ from epicortex.errors import StorageError
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily
 from epicortex.report import summary as module
-from epicortex.report.summary import Mean, Point, RunSummary, summarise
+from epicortex.report.summary import Dot, Mean, RunSummary, summarise
 from epicortex.run.record import read_run
 from tests.report.world import FAILURES, pretended_run
 
@@ -113,7 +113,7 @@ def test_the_events_of_those_followed_carry_the_generation_they_happened_in(
     assert sorted(kept) == sorted(applied)
 
 
-def told(point: Point) -> tuple[Any, ...]:
+def told(point: Dot) -> tuple[Any, ...]:
     return point.parameters, point.fitness, point.generation, point.network, point.genome.text
 
 
