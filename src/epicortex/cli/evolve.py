@@ -32,7 +32,7 @@ SHORT: Final = {
     "--minutes": ("evolution.minutes", "stop after this many minutes, at the end of a generation"),
     "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
     "--max-parameters": ("evolution.max_parameters", "refuse larger networks than this"),
-    "--family": ("family", "the kind of network: layered, or one of a plug-in (layered)"),
+    "--family": ("family", "the kind of network: layered, residual, or one of a plug-in (layered)"),
     "--evaluator": ("evaluator", "how networks get their fitness: backprop, or one of a plug-in (backprop)"),
     "--workers": ("training.workers", "how many networks train at the same time (one a core)"),
     "--engine": ("training.engine", "who trains: serial, processes, ray or mpi (processes)"),

@@ -183,6 +183,25 @@ class LayeredConfig(_Section):
     """The mutation type follows eqs 3 to 6, is kernel with probability f_r, or is even (published code)."""
 
 
+class ResidualConfig(_Section):
+    """The family `residual`: how its networks start and what may change in them."""
+
+    mutations: tuple[
+        Literal["width", "inner", "block", "stage", "kernel", "reshape", "stride", "recipe"], ...
+    ] = ("width", "inner", "block", "stage", "kernel", "reshape", "stride", "recipe")
+    """The mutation types in use, each as likely as another."""
+    largest_kernel: int = Field(7, ge=1, le=31)
+    """How long kernels get in a dimension; odd."""
+    kernel_mix: float = Field(0.1, ge=0, le=1)
+    """The share of a founder's kernels that is drawn narrow, such as 1×3, instead of 3×3."""
+    start_cost: int = Field(2**20, ge=1)
+    """The most multiplications that a founder takes for one sample."""
+    start_parameters: int = Field(10_000, ge=1)
+    """The most parameters of a founder."""
+    max_cost: int | None = Field(None, ge=1)
+    """A mutation that would take more multiplications for one sample is refused."""
+
+
 class TrainingConfig(_Section):
     """How one network is trained and scored, and by whom."""
 
@@ -289,7 +308,7 @@ class Config(_Section):
     """All settings of a run."""
 
     family: PartName = Field(
-        "layered", json_schema_extra={"allowed": "layered or the name of a family of your own"}
+        "layered", json_schema_extra={"allowed": "layered, residual or the name of a family of your own"}
     )
     """The kind of network that evolves."""
     evaluator: PartName = Field(
@@ -308,6 +327,8 @@ class Config(_Section):
     """How much networks are trained."""
     layered: LayeredConfig = LayeredConfig()
     """The family `layered`."""
+    residual: ResidualConfig = ResidualConfig()
+    """The family `residual`."""
     training: TrainingConfig = TrainingConfig()
     """Training and scoring."""
     data: DataConfig = DataConfig()

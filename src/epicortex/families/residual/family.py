@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from epicortex import registry
+from epicortex.config import EvolutionConfig
 from epicortex.errors import ConfigError, GenomeError
 from epicortex.families.family import Array, Arrays, Mutation, Outline, Problem
 from epicortex.families.residual.crossover import cross, kinship
@@ -17,9 +18,9 @@ from epicortex.families.residual.genome import Genome
 from epicortex.families.residual.mutation import attempt, mutate, operators
 from epicortex.families.residual.operators import Operator
 from epicortex.families.residual.options import ResidualOptions
-from epicortex.families.residual.outline import cost_class, outline
+from epicortex.families.residual.outline import cost_class, kernel_weights, outline
 from epicortex.families.residual.phenotype import Phenotype, from_arrays, to_arrays
-from epicortex.families.residual.reading import genome_from_dict
+from epicortex.families.residual.reading import genome_from_dict, genome_from_json
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -47,8 +48,11 @@ class ResidualFamily:
         problem: Problem,
         options: ResidualOptions | None = None,
         own_operators: Sequence[Operator] = (),
+        start: Genome | None = None,
     ) -> None:
-        self.problem = problem
+        """`own_operators` come on top of those that the options name; `start` is where evolution starts."""
+        self.problem = Problem(tuple(problem.input_shape), problem.outputs)
+        self.start = start and self._ours(start)
         self.options = options or ResidualOptions()
         self.operators = (*operators(self.options), *own_operators)
         names = [operator.name for operator in self.operators]
@@ -57,12 +61,17 @@ class ResidualFamily:
 
     @classmethod
     def from_config(cls, config: Config, problem: Problem, operators: Sequence[Any] = ()) -> Self:
-        """The family as the section `residual` of the settings asks for it."""
-        options = ResidualOptions.from_section(getattr(config, "residual", None))
-        limit = config.evolution.max_parameters
-        if limit is not None and options.max_parameters is None:
-            options = replace(options, max_parameters=limit)
-        return cls(problem, options, operators)
+        """The family as the section `residual` of the settings asks for it.
+
+        Whatever `evolution.operators` names beyond its default is an operator of a person's own.
+        """
+        known = EvolutionConfig.model_fields["operators"].default
+        given = {operator.name: operator for operator in operators}
+        own = [_own_operator(name, given) for name in config.evolution.operators if name not in known]
+        start = config.evolution.start_genome
+        return cls(
+            problem, ResidualOptions.from_config(config), own, genome_from_json(start) if start else None
+        )
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
@@ -77,7 +86,9 @@ class ResidualFamily:
         return {"input_shape": list(self.problem.input_shape), "outputs": self.problem.outputs}
 
     def minimal(self, rng: np.random.Generator) -> Phenotype:
-        """A small network of a sensible shape, within the limits for first networks."""
+        """A small network of a sensible shape, within the limits for first networks; or the start genome."""
+        if self.start is not None:
+            return draw_phenotype(renewed(self.start, rng), rng)
         return self.founder(
             rng, max_cost=self.options.start_cost, max_parameters=self.options.start_parameters
         )
@@ -160,11 +171,28 @@ class ResidualFamily:
         """A structure for people."""
         return outline(self._genome(description))
 
+    def kernels(self, phenotype: Phenotype) -> tuple[tuple[Array, ...], ...]:
+        """Those of every convolution; a block has those of both of its own."""
+        return kernel_weights(phenotype)
+
     def _genome(self, description: Any) -> Genome:
-        genome = genome_from_dict(description)
+        return self._ours(genome_from_dict(description))
+
+    def _ours(self, genome: Genome) -> Genome:
         if (genome.input_shape, genome.outputs) != (self.problem.input_shape, self.problem.outputs):
             raise GenomeError(
                 f"a network for {genome.input_shape} → {genome.outputs} outputs where one for "
                 f"{self.problem.input_shape} → {self.problem.outputs} is expected"
             )
         return genome
+
+
+def _own_operator(name: str, given: Mapping[str, Any]) -> Operator:
+    part = registry.find(registry.OPERATORS, name, given)
+    operator = part() if isinstance(part, type) else part
+    if not isinstance(operator, Operator) or operator.name != name:
+        raise ConfigError(
+            f"evolution.operators: {registry.named(part)} is not an operator of residual networks called "
+            f"{name!r}; it needs the members name, keeps, possible and apply"
+        )
+    return operator

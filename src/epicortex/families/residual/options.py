@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
 from epicortex.errors import ConfigError
+
+if TYPE_CHECKING:
+    from epicortex.config import Config
 
 #: The mutation types, in the order in which they are drawn from.
 MUTATIONS: Final = ("width", "inner", "block", "stage", "kernel", "reshape", "stride", "recipe")
@@ -50,9 +53,6 @@ class ResidualOptions:
                 raise ConfigError(f"residual: {name} must be at least 1, not {value}")
 
     @classmethod
-    def from_section(cls, section: object) -> Self:
-        """The options that a section of the settings asks for; what it leaves out stays as it is."""
-        given: dict[str, Any] = {
-            field.name: getattr(section, field.name) for field in fields(cls) if hasattr(section, field.name)
-        }
-        return cls(**given | {"mutations": tuple(given.get("mutations", MUTATIONS))})
+    def from_config(cls, config: Config) -> Self:
+        """The section `residual` of the settings; the limit of parameters is evolution's."""
+        return cls(**dict(config.residual), max_parameters=config.evolution.max_parameters)

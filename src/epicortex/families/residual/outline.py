@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from epicortex.families.family import Outline, Part
+from epicortex.families.family import Array, Outline, Part
+from epicortex.families.genes import Genes
 from epicortex.families.residual.genome import Genome, Recipe, texts
+from epicortex.families.residual.layers import Layer
+from epicortex.families.residual.phenotype import Phenotype
 
 
 def cost_class(genome: Genome) -> str:
@@ -41,6 +44,7 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
         parts.append(
             Part(
                 kind="conv" if stage.stride else "full",
+                title="convolution" if stage.stride else "fully connected layer",
                 text=entry_text,
                 output=entry.output,
                 parameters=entry.parameters,
@@ -54,6 +58,7 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
             parts.append(
                 Part(
                     kind="block",
+                    title="residual block",
                     text=text,
                     output=outer.output,
                     parameters=inner.parameters + outer.parameters,
@@ -63,8 +68,31 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
                 )
             )
     out = next(layers)
-    parts.append(Part("out", f"out {out.nodes}", out.output, out.parameters, out.nodes))
+    parts.append(Part("out", "output layer", f"out {out.nodes}", out.output, out.parameters, out.nodes))
     return tuple(parts)
+
+
+def kernel_weights(phenotype: Phenotype) -> tuple[tuple[Array, ...], ...]:
+    """For each part the weights of its kernels [channels, *shape]; a block's inner ones come first."""
+    pairs = phenotype.pairs()
+    weights = []
+    for stage in phenotype.genome.stages:
+        weights.append(_cut(next(pairs)))
+        weights += [_cut(next(pairs)) + _cut(next(pairs)) for _ in stage.blocks]
+    return (*weights, ())
+
+
+def _cut(pair: tuple[Layer, Genes]) -> tuple[Array, ...]:
+    """Each kernel of a layer without the zeros around it; a full layer has none."""
+    layer, genes = pair
+    if not layer.stride:
+        return ()
+    cut = []
+    for weight, kernel in zip(genes.weight, layer.kernels, strict=True):
+        ends = zip(layer.extent, kernel, strict=True)
+        middle = (slice((most - size) // 2, (most + size) // 2) for most, size in ends)
+        cut.append(weight[(slice(None), *middle)])
+    return tuple(cut)
 
 
 def _facts(genome: Genome) -> dict[str, str]:

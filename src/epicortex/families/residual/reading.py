@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields
 from reprlib import repr as short
@@ -45,6 +46,15 @@ def genome_from_dict(data: object) -> Genome:
         _whole("genome: pool", found["pool"]),
         _recipe(found["recipe"]),
     )
+
+
+def genome_from_json(text: str) -> Genome:
+    """Read a genome from text; anything else raises `GenomeError`."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GenomeError(f"this is not a genome in JSON: {error}") from None
+    return genome_from_dict(data)
 
 
 def _stage(where: str, data: object) -> Stage:
