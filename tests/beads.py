@@ -43,7 +43,10 @@ class BeadFamily:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        return cls(problem=Problem(tuple(facts["input_shape"]), facts["outputs"]))
+        shape, outputs = facts.get("input_shape"), facts.get("outputs")
+        if not isinstance(shape, list) or not all(type(size) is int for size in [*shape, outputs]):
+            raise GenomeError("beads need an input shape and outputs")
+        return cls(problem=Problem(tuple(shape), facts["outputs"]))
 
     def facts(self) -> dict[str, Any]:
         return {"input_shape": list(self.problem.input_shape), "outputs": self.problem.outputs}
@@ -73,9 +76,9 @@ class BeadFamily:
             if place == 1:
                 return Mutation(None, "bead", "shrink")
             return Mutation(Beads(phenotype.colours[:-1], phenotype.sizes[:-1]), "bead", "shrink", place)
-        return Mutation(
-            self._resized(phenotype, 1 if larger else -1, rng), "size", "grow" if larger else "shrink", place
-        )
+        changed = self._resized(phenotype, 1 if larger else -1, rng)
+        done = None if changed.sizes == phenotype.sizes else changed
+        return Mutation(done, "size", "grow" if larger else "shrink", place)
 
     def cross(self, one: Beads, other: Beads, *, share: float, rng: Rng) -> Beads:
         pairs = zip(one.sizes, other.sizes, strict=False)
@@ -99,37 +102,40 @@ class BeadFamily:
         return len(phenotype.sizes)
 
     def build(self, phenotype: Beads) -> Any:
-        return lambda: sum(
-            size * (3 if colour == "a" else 1)
-            for colour, size in zip(phenotype.colours, phenotype.sizes, strict=True)
-        )
+        pairs = list(zip(phenotype.colours, phenotype.sizes, strict=True))
+        return lambda _=None: sum(size * (3 if colour == "a" else 1) for colour, size in pairs)
 
     def learned(self, phenotype: Beads, model: Any) -> Beads:
         del model
         return phenotype
 
     def encode(self, phenotype: Beads) -> tuple[Any, Arrays]:
-        description = {"colours": phenotype.colours, "tag": phenotype.tag}
-        return description, {"sizes": np.asarray(phenotype.sizes, np.float32)}
+        description = {
+            **self.facts(),
+            "colours": phenotype.colours,
+            "sizes": list(phenotype.sizes),
+            "tag": phenotype.tag,
+        }
+        return description, {"light": np.ones(sum(phenotype.sizes), np.float32)}
 
     def decode(self, description: Any, arrays: Mapping[str, Array]) -> Beads:
-        colours = self._colours(description)
-        if set(arrays) != {"sizes"} or arrays["sizes"].shape != (len(colours),):
-            raise GenomeError("beads need their sizes, and nothing else")
-        return Beads(colours, tuple(map(int, arrays["sizes"])), description.get("tag", ""))
+        beads = self._read(description)
+        if set(arrays) != {"light"} or arrays["light"].shape != (sum(beads.sizes),):
+            raise GenomeError("beads need their light, and nothing else")
+        return beads
 
     def outline(self, description: Any) -> Outline:
-        colours = self._colours(description)
+        beads = self._read(description)
         return Outline(
-            key=colours,
-            text="-".join(colours),
+            key=beads.colours,
+            text="-".join(beads.colours),
             input_shape=self.problem.input_shape,
             outputs=self.problem.outputs,
-            parameters=len(colours),
-            cost=len(colours),
+            parameters=sum(beads.sizes),
+            cost=len(beads.sizes),
             parts=tuple(
-                Part(kind="bead", title=f"{colour} bead", text=colour, output=(1,), parameters=1, nodes=1)
-                for colour in colours
+                Part("bead", f"{colour} bead", colour, (self.problem.outputs,), size, 1)
+                for colour, size in zip(beads.colours, beads.sizes, strict=True)
             ),
             facts={"string": "beads"},
         )
@@ -137,11 +143,20 @@ class BeadFamily:
     def kernels(self, phenotype: Beads) -> tuple[tuple[Array, ...], ...]:
         return tuple(() for _ in phenotype.colours)
 
-    def _colours(self, description: Any) -> str:
-        colours = description.get("colours") if isinstance(description, dict) else None
+    def _read(self, description: Any) -> Beads:
+        given = description if isinstance(description, dict) else {}
+        colours, sizes = given.get("colours"), given.get("sizes")
         if not isinstance(colours, str) or not colours or not set(colours) <= _COLOURS:
             raise GenomeError("beads need colours")
-        return colours
+        if (
+            not isinstance(sizes, list)
+            or len(sizes) != len(colours)
+            or not all(type(n) is int for n in sizes)
+        ):
+            raise GenomeError("every bead needs a size")
+        if any(given.get(name) != fact for name, fact in self.facts().items()):
+            raise GenomeError("these beads are for another problem")
+        return Beads(colours, tuple(sizes), given.get("tag", ""))
 
     def _resized(self, phenotype: Beads, step: int, rng: Rng) -> Beads:
         sizes = list(phenotype.sizes)

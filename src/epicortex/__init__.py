@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from epicortex.families.layered.irregular import IrregularConv
     from epicortex.families.layered.network import Network
     from epicortex.families.layered.phenotype import Phenotype
+    from epicortex.families.residual import ResidualFamily
     from epicortex.run.lifecycle import Result, Watcher, evolve, resume
     from epicortex.run.record import RunRecord, load_champion, read_run
     from epicortex.sklearn import EvolvedClassifier
@@ -83,6 +84,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     "families.layered.irregular": ("IrregularConv",),
     "families.layered.network": ("Network",),
     "families.layered.phenotype": ("Phenotype",),
+    "families.residual": ("ResidualFamily",),
     "run.lifecycle": ("Result", "Watcher", "evolve", "resume"),
     "run.record": ("RunRecord", "load_champion", "read_run"),
     "sklearn": ("EvolvedClassifier",),
@@ -137,6 +139,7 @@ __all__ = [
     "Problem",
     "RayConfig",
     "Recipe",
+    "ResidualFamily",
     "Result",
     "Rules",
     "RunError",

@@ -213,10 +213,10 @@ def by_value() -> None:
 
 def _operators(module: ModuleType, path: Path) -> Sequence[Any]:
     found = getattr(module, "operators", ())
-    wanted = ("name", "possible", "weight", "apply")
+    wanted = ("name", "possible", "apply")  # its family asks for the rest
     if not isinstance(found, Sequence) or not all(hasattr(one, name) for one in found for name in wanted):
         raise ConfigError(
-            f"plug-in {path}: operators must be a list of objects with name, possible, weight and apply"
+            f"plug-in {path}: operators must be a list of objects with name, possible and apply"
         )
     return found
 

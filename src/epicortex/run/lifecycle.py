@@ -22,7 +22,6 @@ from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
-from epicortex.families.layered.genome import Genome
 from epicortex.run import assembly
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
@@ -173,9 +172,9 @@ def resume(
 
 def _network(ancestor: Any) -> Any | None:
     """The network with its weights that an ancestor is; None where it is only a structure."""
-    if ancestor is None or isinstance(ancestor, Genome):
-        return None
-    return ancestor.phenotype if isinstance(ancestor, Champion) else ancestor
+    if isinstance(ancestor, Champion):
+        return ancestor.phenotype
+    return ancestor if hasattr(ancestor, "genome") else None
 
 
 @dataclass(frozen=True, slots=True)

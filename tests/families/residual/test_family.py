@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import json
 
 import numpy as np
 import pytest
 
-from epicortex.config import Config
-from epicortex.errors import ConfigError
-from epicortex.families.family import Family
-from epicortex.families.residual import Phenotype, ResidualFamily, ResidualOptions
+from epicortex.config import Config, changed
+from epicortex.errors import ConfigError, GenomeError
+from epicortex.families.family import Direction, Family
+from epicortex.families.residual import Genome, Phenotype, ResidualFamily, ResidualOptions
+from epicortex.families.residual.operators import Mutated
+from epicortex.families.residual.options import MUTATIONS
 from tests.families.residual.world import PROBLEMS, experienced, family
 
 
@@ -31,9 +33,50 @@ def test_a_limit_of_parameters_comes_from_the_settings_of_evolution() -> None:
 
 
 def test_options_come_from_a_section_of_their_names() -> None:
-    section = SimpleNamespace(mutations=["width", "kernel"], largest_kernel=5, unrelated=1)
-    options = ResidualOptions.from_section(section)
+    config = changed(Config(), residual={"mutations": ["width", "kernel"], "largest_kernel": 5})
+    options = ResidualOptions.from_config(config)
     assert options == ResidualOptions(mutations=("width", "kernel"), largest_kernel=5)
+
+
+def test_a_run_may_start_from_a_genome() -> None:
+    start = experienced("image", 1).genome
+    config = changed(Config(), evolution={"start_genome": json.dumps(start.to_dict())})
+    kin, rng = ResidualFamily.from_config(config, PROBLEMS["image"]), np.random.default_rng(1)
+    first, second = kin.minimal(rng), kin.minimal(rng)
+    assert str(first.genome) == str(second.genome) == str(start)
+    assert kin.similarity(first, second) == 0
+    with pytest.raises(GenomeError, match="is expected"):
+        ResidualFamily.from_config(config, PROBLEMS["table"])
+    wrong = changed(Config(), evolution={"start_genome": "[1"})
+    with pytest.raises(GenomeError, match="not a genome in JSON"):
+        ResidualFamily.from_config(wrong, PROBLEMS["image"])
+
+
+def test_an_operator_of_ones_own_comes_on_top() -> None:
+    class Nothing:
+        name, keeps = "nothing", True
+
+        def possible(self, genome: Genome, direction: Direction) -> bool:
+            return True
+
+        def apply(self, phenotype: Phenotype, direction: Direction, rng: np.random.Generator) -> Mutated:
+            return Mutated(phenotype)
+
+    config = changed(Config(), evolution={"operators": [*Config().evolution.operators, "nothing"]})
+    kin = ResidualFamily.from_config(config, PROBLEMS["image"], [Nothing()])
+    assert [operator.name for operator in kin.operators] == [*MUTATIONS, "nothing"]
+    with pytest.raises(ConfigError, match="no operator is called 'nothing'"):
+        ResidualFamily.from_config(config, PROBLEMS["image"])
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_kernels_are_cut_out_of_their_layers(kind: str) -> None:
+    phenotype = experienced(kind, 4, mutations=8)
+    flat = [weight for part in family(kind).kernels(phenotype) for weight in part]
+    layers = [(layer, genes) for layer, genes in phenotype.pairs() if layer.stride and layer.role != "out"]
+    assert [weight.shape[1:] for weight in flat] == [shape for layer, _ in layers for shape in layer.kernels]
+    whole = sum(float(np.square(genes.weight).sum()) for _, genes in layers)
+    assert sum(float(np.square(weight).sum()) for weight in flat) == pytest.approx(whole, rel=1e-4)
 
 
 @pytest.mark.parametrize(
