@@ -153,10 +153,10 @@ def _path() -> Path:
     # an editable install keeps what is compiled in a folder of its own, which is on the package's path, too
     import epicortex.native
 
-    for folder in epicortex.native.__path__:
-        path = Path(folder) / f"libepicortex_native{ending}"
-        if path.is_file():
-            return path
+    name = f"libepicortex_native{ending}"
+    found = [path for folder in epicortex.native.__path__ if (path := Path(folder) / name).is_file()]
+    if found:
+        return max(found, key=lambda path: path.stat().st_mtime)  # a developer may have built another since
     raise NativeError(
         "the native library was not built when EpiCortex was installed (is there a C++17 compiler?); "
         "networks are computed by torch"

@@ -78,14 +78,33 @@ class Network:
         check(library().epx_create(encoded.ctypes.data, len(encoded), self._simd.encode(), byref(handle)))
         self._handle = handle.value
         self._release = weakref.finalize(self, library().epx_free, self._handle)
-        self.parameters = _vector(parameters, program.parameters, "parameters")
-        self.state = _vector(
+        self._parameters = _vector(parameters, program.parameters, "parameters")
+        self._state = _vector(
             program.initial_state() if state is None else state, program.state_size, "numbers of state"
         )
-        self.gradient: Array = np.zeros(program.parameters, np.float32)
-        """The gradient of the last step."""
+        self._gradient: Array = np.zeros(program.parameters, np.float32)
+        # asking an array for its address takes longer than it seems
+        vectors = (self._parameters, self._state, self._gradient)
+        self._places = tuple(array.ctypes.data for array in vectors)
+        self._scaling: Scaling | None = None
+        self._factors = self._pointed(Scaling())
         found = library().epx_parameters(self._handle), library().epx_state(self._handle)
         assert found == (program.parameters, program.state_size), "both sides count alike"
+
+    @property
+    def parameters(self) -> Array:
+        """The caller's vector, which steps change."""
+        return self._parameters
+
+    @property
+    def state(self) -> Array:
+        """The caller's running statistics, which steps change."""
+        return self._state
+
+    @property
+    def gradient(self) -> Array:
+        """The gradient of the last step."""
+        return self._gradient
 
     @property
     def workspace(self) -> int:
@@ -120,9 +139,7 @@ class Network:
             library().epx_step(
                 self._handle,
                 byref(batch.structure),
-                self.parameters.ctypes.data,
-                self.state.ctypes.data,
-                self.gradient.ctypes.data,
+                *self._places,
                 None if made is None else byref(made),
                 byref(loss),
             )
@@ -168,8 +185,7 @@ class Network:
             library().epx_score(
                 self._handle,
                 byref(batch.structure),
-                self.parameters.ctypes.data,
-                self.state.ctypes.data,
+                *self._places[:2],
                 None if outputs is None else outputs.ctypes.data,
                 None if losses is None else losses.ctypes.data,
             )
@@ -200,8 +216,9 @@ class Network:
         if chosen.ndim != 1:
             raise NativeError("rows must be a list of numbers")
         count = len(chosen)
-        scale, offset = (scaling or Scaling()).factors(channels)
-        kept = _Batch(BatchStructure(), [data, chosen, scale, offset])
+        if scaling is not self._scaling:
+            self._scaling, self._factors = scaling, self._pointed(scaling or Scaling())
+        kept = _Batch(BatchStructure(), [data, chosen])
         own = kept.structure
         own.data, own.samples, own.channels, own.height, own.width = (
             data.ctypes.data,
@@ -212,7 +229,7 @@ class Network:
         )
         own.bytes, own.crop = int(data.dtype == np.uint8), int(crop)
         own.rows, own.count = chosen.ctypes.data, count
-        own.scale, own.offset = scale.ctypes.data, offset.ctypes.data
+        _, own.scale, own.offset = self._factors
         if moves is not None:
             places = np.zeros((count, 2), np.int32)
             if rank == 0 or np.shape(moves) != (count, rank):
@@ -222,6 +239,11 @@ class Network:
         if flips is not None:
             own.flips = kept.keep(_contiguous(flips, np.uint8, (count,)))
         return kept
+
+    def _pointed(self, scaling: Scaling) -> tuple[tuple[Array, Array], int, int]:
+        """A scaling's factors, and where they are."""
+        scale, offset = scaling.factors(self.program.input_shape[0])
+        return (scale, offset), scale.ctypes.data, offset.ctypes.data
 
     def _answers(self, batch: _Batch, labels: NDArray[Any] | Sequence[int]) -> None:
         count = batch.structure.count
