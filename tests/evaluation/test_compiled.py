@@ -1,4 +1,4 @@
-"""Training on native arithmetic: beside torch, on every instruction set, and as a choice that a run records."""
+"""Training on native arithmetic: beside torch, on every instruction set, and as a recorded choice."""
 
 from __future__ import annotations
 

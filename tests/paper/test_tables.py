@@ -215,9 +215,8 @@ def test_another_measure_of_fitness_is_not_held_against_the_papers_and_other_rea
     reading = resolve("paper", {"budget.newborns": "scored"})
     assert bands(0.98, config=reading)[0] == "within"
     found_here = results({Experiment("mnist", True): [figures()]}, plan(config=reading))
-    assert (
-        'These runs have other settings than the preset paper: budget.newborns is "scored".'
-        in standing(found_here)
+    assert 'These runs have other settings than the preset paper: budget.newborns is "scored".' in standing(
+        found_here
     )
     assert not any("other settings" in sentence for sentence in standing(results({})))
 
@@ -239,9 +238,7 @@ def test_the_command_of_a_row_leaves_out_what_the_experiment_sets_and_owns_up_to
     )
     plain = Experiment("mnist", False)
     found_here = results({plain: [figures(), figures(), figures()]}, plan(config=own))
-    command = (
-        "epicortex reproduce mnist --speciation off --runs 3 --preset paper --culling.spared ecosystem"
-    )
+    command = "epicortex reproduce mnist --speciation off --runs 3 --preset paper --culling.spared ecosystem"
     assert tables.repeating(found_here, plain) == command
     broken = replace(found_here.runs[1], why_not="not finished")
     gaps = replace(found_here, runs=(found_here.runs[0], broken, found_here.runs[2]))
