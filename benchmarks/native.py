@@ -32,12 +32,14 @@ from benchmarks.workers import MNIST, networks, random_data, setup
 from epicortex import native, randomness
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
-from epicortex.engines.bench import keep_freed_memory
-from epicortex.genome import Genome
-from epicortex.jobs import Job
+from epicortex.ecosystem.jobs import Job
+from epicortex.engines.serving import keep_freed_memory
+from epicortex.evaluation.samples import draw_batches
+from epicortex.families.activations import Activations
+from epicortex.families.layered import programs
+from epicortex.families.layered.genome import Genome
+from epicortex.families.layered.phenotype import Phenotype
 from epicortex.native.library import library
-from epicortex.phenotype import LayerWeights, Phenotype
-from epicortex.training.samples import draw_batches
 
 SVHN = ((3, 32, 32), 73_257, 26_032)
 BATCH = 128
@@ -47,8 +49,9 @@ SMALL = ((3, 3), (3, 1), (1, 3))  # 5 entries on average
 def generation(job: Job, data: DataSet, simd: str | None = None) -> Phenotype:
     """Build, train on a tenth, score and export one network, natively."""
     scaling = native.Scaling(data.scaling.divisor, data.scaling.mean, data.scaling.std)
-    program = native.layered(job.phenotype.genome)
-    parameters = native.flatten_layers(program, job.phenotype.weights)
+    genome = job.phenotype.genome
+    program = native.Program(genome.input_shape, programs.operations(genome, Activations()))
+    parameters = program.flatten(programs.tensors(job.phenotype))
     network = native.Network(program, parameters, simd=simd)
     optimiser = native.Adadelta()
     rng = randomness.generator(job.seed, "training", generation=job.generation, network=job.network)
@@ -57,8 +60,7 @@ def generation(job: Job, data: DataSet, simd: str | None = None) -> Phenotype:
         network.step(x, rows, y[rows], scaling=scaling, optimiser=optimiser)
     scores = network.score(data.x_test, scaling=scaling)
     float((scores.argmax(1) == data.y_test).mean())
-    pairs = native.unflatten_layers(program, parameters)
-    return Phenotype(job.phenotype.genome, tuple(LayerWeights(*pair) for pair in pairs))
+    return programs.with_tensors(job.phenotype, program.unflatten(parameters))
 
 
 def work(genome: Genome, trained: int, scored: int) -> float:
@@ -68,7 +70,7 @@ def work(genome: Genome, trained: int, scored: int) -> float:
         genome.input_shapes, genome.layers, genome.output_shapes, genome.layer_connections, strict=True
     )
     for index, (_, layer, above, connections) in enumerate(shapes):
-        times = int(np.prod(above[1:])) if layer.type == "conv" else 1
+        times = int(np.prod(above[1:])) if layer.kernels else 1
         total += 2.0 * connections * times * (trained * (3 if index else 2) + scored)
     return total
 
@@ -87,7 +89,7 @@ def peak(simd: str | None = None) -> float:
 
 def generations(what: str, phenotypes: Sequence[Phenotype], data: DataSet, rounds: int) -> None:
     """Native against the trainer, network by network."""
-    trainer = setup(data).trainer()
+    trainer = setup(data).evaluator()
     ours, theirs, ratios, done = 0.0, 0.0, [], 0.0
     for number, phenotype in enumerate(phenotypes, 1):
         job = Job(number, 2, 1, phenotype)

@@ -120,7 +120,7 @@ def test_networks_of_any_structure_answer_as_with_torch(genome: Genome, seed: in
 def test_auto_takes_it_where_it_can_and_says_why_where_it_cannot() -> None:
     family, training = LayeredFamily(PROBLEM), TrainingConfig()
     assert why_torch(training, family, PROBLEM, DATA, None) is None
-    for reason, arguments in {
+    cases: dict[str, tuple[Any, ...]] = {
         "beads has no native form": (training, BeadFamily(), PROBLEM, DATA, None),
         "no data set": (training, family, PROBLEM, None, None),
         "3 spatial dimensions": (training, family, Problem((1, 4, 4, 4), 2), DATA, None),
@@ -132,7 +132,8 @@ def test_auto_takes_it_where_it_can_and_says_why_where_it_cannot() -> None:
             DATA,
             None,
         ),
-    }.items():
+    }
+    for reason, arguments in cases.items():
         assert reason in str(why_torch(*arguments))
 
 
