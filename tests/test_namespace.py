@@ -55,6 +55,7 @@ PUBLIC = [
     "Problem",
     "RayConfig",
     "Recipe",
+    "ResidualFamily",
     "Result",
     "Rules",
     "RunError",

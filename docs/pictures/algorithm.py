@@ -102,7 +102,7 @@ def crossover() -> None:
 
 
 def _is_gene_of(child: Phenotype, parent: Phenotype, node: int) -> bool:
-    shapes = [network.genome.hidden[0].kernels[node] for network in (child, parent)]  # type: ignore[union-attr]
+    shapes = [network.genome.hidden[0].kernels[node] for network in (child, parent)]
     if shapes[0] != shapes[1]:
         return False
     values = []

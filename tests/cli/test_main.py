@@ -228,9 +228,10 @@ def test_help_of_resume_lists_only_what_may_change(capsys: pytest.CaptureFixture
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    name, version = capsys.readouterr().out.split()
+    name, version, *arithmetic = capsys.readouterr().out.split()
     assert name == "epicortex"
     assert version[0].isdigit()
+    assert arithmetic[0] in ("(native", "(torch;")
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:

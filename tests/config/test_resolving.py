@@ -258,6 +258,7 @@ full_activation = "relu"
             "selection.parents": "even",
             "culling.spared": "ecosystem",
             "layered.full_activation": "relu",
+            "training.backend": "torch",
         },
     )
     now = text.replace("format = 1", f"format = {FORMAT_VERSION}")

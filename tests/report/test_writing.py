@@ -186,7 +186,8 @@ def test_tables_and_one_dimension_are_reported_too(tmp_path: Path) -> None:
         assert "Of 20 test samples" in section(html, "mistakes")
         drawn = re.findall(r"Layer \d+: (convolution|fully connected)", section(html, "champion"))
         kinds = {"conv": "convolution", "full": "fully connected"}
-        layers = [kinds[layer.type] for layer in read_run(run).champion().genome.hidden]
+        parts = read_run(run).champion().outline.parts[:-1]
+        layers = [kinds[part.kind] for part in parts]
         assert drawn[: len(layers)] == layers
         seen.update(layers)
     assert seen == set(kinds.values())

@@ -28,6 +28,7 @@ from epicortex.storage.folder import read_config
 
 State: TypeAlias = Literal["new", "begun", "finished", "kept", "damaged"]
 _GENERATIONS: Final = "evolution.generations"
+_BACKEND: Final = "training.backend"
 #: Settings that neither the results of a run nor its length hang on.
 FREE: Final = MAY_CHANGE_ON_RESUME - {
     _GENERATIONS,
@@ -165,8 +166,15 @@ def is_finished(record: RunRecord, config: Config | None = None) -> bool:
 
 
 def differences(one: Config, other: Config) -> Iterator[str]:
-    """The settings in which two runs differ, of those that its results or its length hang on."""
-    return (name for name in settings() if name not in FREE and value_of(one, name) != value_of(other, name))
+    """The settings in which two runs differ, of those that its results or its length hang on.
+
+    A run has settled on its arithmetic; a plan that leaves the choice open takes either.
+    """
+    open_choice = "auto" in (one.training.backend, other.training.backend)
+    passed = FREE | {_BACKEND} if open_choice else FREE
+    return (
+        name for name in settings() if name not in passed and value_of(one, name) != value_of(other, name)
+    )
 
 
 def between_experiments(one: Config, other: Config) -> list[str]:

@@ -111,6 +111,8 @@ class BegunRun:
     """Why it does not count; empty where it does."""
     kept: bool = False
     """Whether its figures were kept, and not read from its folder."""
+    backend: str = "auto"
+    """The arithmetic it settled on."""
 
     @property
     def counts(self) -> bool:
@@ -212,14 +214,16 @@ def _begun(plan: Plan, run: PlannedRun, out: Path) -> BegunRun:
         why_not = str(error)
     if own is not None and not why_not and run.experiment.control == "champion":
         own = replace(own, lineage=of_lineage(read_run(out / run.original.folder)))
-    return BegunRun(run, len(record.history), repeating(record.config, run.folder), own, why_not)
+    command, backend = repeating(record.config, run.folder), record.config.training.backend
+    return BegunRun(run, len(record.history), command, own, why_not, backend=backend)
 
 
 def _from_kept(plan: Plan, kept: Kept) -> BegunRun:
     generations = len(kept.figures.history)
     names = between_experiments(kept.config, plan.config)
     why_not = _other_settings(names, kept.config, plan.config)
-    return BegunRun(kept.run, generations, kept.command, kept.figures, why_not, kept=True)
+    backend = kept.config.training.backend
+    return BegunRun(kept.run, generations, kept.command, kept.figures, why_not, kept=True, backend=backend)
 
 
 def _beside_original(one: BegunRun, original: BegunRun | None) -> BegunRun:

@@ -13,7 +13,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Final
 
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.config.resolving import from_values
 from epicortex.errors import ConfigError, StorageError
 from epicortex.paper.execution import between_experiments, portable
@@ -71,7 +71,9 @@ def write(out: Path, results: Results, before: Iterable[Kept]) -> None:
 def _worth_keeping(config: Config, one: BegunRun) -> Kept | None:
     if one.figures is None or not one.counts:
         return None
-    return Kept(one.run, portable(config), one.command, one.figures)
+    return Kept(
+        one.run, changed(portable(config), training={"backend": one.backend}), one.command, one.figures
+    )
 
 
 def _line(kept: Kept) -> dict[str, Any]:
