@@ -34,7 +34,7 @@ def test_one_parameter_gives_the_bits_of_many(optimiser: str) -> None:
     network = Network(draw_phenotype(GENOME, rng=np.random.default_rng(1)))
     twin = copy.deepcopy(network)
     start = [parameter.detach().clone() for parameter in network.parameters()]
-    ours = trained(network, [flattened(network)], optimiser)
+    ours = trained(network, [flattened(list(network.parameters()))], optimiser)
     theirs = trained(twin, list(twin.parameters()), optimiser)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
     assert not any(torch.equal(one, other) for one, other in zip(ours, start, strict=True))
@@ -46,6 +46,6 @@ def test_all_of_them_exist() -> None:
 
 def test_parameters_begin_where_memory_is_aligned() -> None:
     network = Network(draw_phenotype(GENOME, rng=np.random.default_rng(1)))
-    flat = flattened(network)
+    flat = flattened(list(network.parameters()))
     for parameter in network.parameters():
         assert (parameter.data_ptr() - flat.data_ptr()) % 64 == 0

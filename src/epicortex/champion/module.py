@@ -37,7 +37,8 @@ class Classifier(nn.Module):
     """A champion as a module: raw values [samples, *input_shape] in, logits [samples, classes] out.
 
     Raw values are those of the data set it was evolved on, such as pixels from 0 to 255. It is scaled inside,
-    exactly as in training. Its parameters can be trained further like those of any other module.
+    exactly as in training. It comes in evaluation mode; its parameters can be trained further like those of
+    any other module.
     """
 
     scale: Tensor
@@ -52,6 +53,7 @@ class Classifier(nn.Module):
         scale, shift = champion.scaling.factors(1 + len(champion.outline.input_shape))
         self.register_buffer("scale", torch.from_numpy(scale))
         self.register_buffer("shift", torch.from_numpy(shift))
+        self.eval()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -75,11 +77,15 @@ class Classifier(nn.Module):
 
     def predict_proba(self, x: Any) -> NDArray[np.floating[Any]]:
         """The probability of each class [samples, classes], for an array or a tensor of raw values."""
-        values = self._checked(x)
-        with torch.inference_mode():
-            chunks = (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
-            logits = torch.cat([self(chunk.to(self.scale.device)) for chunk in chunks])
-            return logits.softmax(1).cpu().numpy()
+        values, training = self._checked(x), self.training
+        self.eval()
+        try:
+            with torch.inference_mode():
+                chunks = (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
+                logits = torch.cat([self(chunk.to(self.scale.device)) for chunk in chunks])
+                return logits.softmax(1).cpu().numpy()
+        finally:
+            self.train(training)
 
     def predict(self, x: Any) -> list[str]:
         """The name of the likeliest class of each sample."""

@@ -213,6 +213,8 @@ class TrainingConfig(_Section):
     """At least so many optimiser steps a generation: small portions are enlarged, then repeated."""
     shift: float = Field(0.0, ge=0, le=0.5)
     """Half of the training images are moved at random, in each dimension by up to this part of their size."""
+    flip: bool = False
+    """Half of the training images, drawn at random, are mirrored left to right; other data stays as it is."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
@@ -221,6 +223,12 @@ class TrainingConfig(_Section):
     """Any optimiser of torch.optim, by its name; created anew in each generation."""
     optimiser_arguments: dict[str, Scalar | tuple[float, ...]] = {}
     """What the optimiser is created with; torch's own values where nothing is given (Adadelta: lr 1.0)."""
+    optimiser_state: Literal["fresh", "inherited"] = "fresh"
+    """An optimiser begins afresh in each generation, or with what the genes remember (residual with SGD)."""
+    decay: Literal["all", "weights"] = "all"
+    """Whether weight_decay pulls at everything, or at weights only: not at norms and biases."""
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """How much of the target is spread evenly over all classes while training."""
     fitness: str = Field(
         "accuracy",
         pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$",
@@ -233,6 +241,8 @@ class TrainingConfig(_Section):
     """The stratified part of the training set that is kept for validation."""
     class_weights: Literal["none", "balanced"] = "none"
     """Whether the loss weighs classes by the inverse of their frequency."""
+    losses: bool = False
+    """Whether scoring keeps the loss as well: its mean, and that of every sample, for paired comparisons."""
     time_limit: float | None = Field(None, gt=0)
     """A network that trains longer than this many seconds fails."""
     hang_limit: float = Field(120.0, gt=0)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,10 +26,14 @@ from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.checks import check_training, find_device
 from epicortex.evaluation.evaluator import Evaluator, NetworkFailed, Pace, Stopped, finite, reason
 from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
-from epicortex.evaluation.flat import ELEMENTWISE, flattened
+from epicortex.evaluation.flat import ELEMENTWISE
+from epicortex.evaluation.groups import ParameterGroups
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
 from epicortex.evaluation.samples import class_weights, draw_batches, fitness_samples
-from epicortex.families.family import Family
+from epicortex.families.family import Array, Family, HasMemory, HasRecipe
+
+#: No image is moved further than this part of its size, whatever its factor.
+_MOST_SHIFT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +65,8 @@ class Backprop:
             raise ConfigError("evaluator: backprop needs a data set to train on")
         own = {self.training.fitness: self.fitness} if self.fitness else None
         check_training(self.training, data=data, fitness=own, optimiser=self.optimiser)
+        if self.training.optimiser_state == "inherited":
+            _check_memory(self.family, self.training.optimiser, own=self.optimiser is not None)
 
     def open(self, data: DataSet | None) -> Evaluator:
         """A trainer over the data set, on the arithmetic that the run has settled on."""
@@ -84,6 +90,15 @@ class Backprop:
         if data is None or self.training.fitness_on == "test" or not len(data.y_test):
             return None
         return scoring.score(phenotype, self.family, data, "test").accuracy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What scoring gave."""
+
+    fitness: float
+    measures: Mapping[str, float] = field(default_factory=dict)
+    losses: Array | None = None
 
 
 class Trainer:
@@ -144,39 +159,68 @@ class Trainer:
         scored = time.perf_counter()
         score_seconds = scored - start
         if not job.train:
-            newborn = before if job.newborn else None
+            assert before is not None
+            newborn = before.fitness if job.newborn else None
             return Outcome(
-                job.network, job.generation, job.phenotype, before, newborn, score_seconds=score_seconds
+                job.network,
+                job.generation,
+                job.phenotype,
+                before.fitness,
+                newborn,
+                before.measures,
+                before.losses,
+                score_seconds=score_seconds,
             )
-        samples = self._train(network, job, pace)
+        samples, phenotype = self._train(network, job, pace)
         trained = time.perf_counter()
-        fitness = self._measure(network, size, pace)
+        measured = self._measure(network, size, pace)
         return Outcome(
             job.network,
             job.generation,
-            self._family.learned(job.phenotype, network),
-            fitness,
-            before,
+            phenotype,
+            measured.fitness,
+            before.fitness if before else None,
+            measured.measures,
+            measured.losses,
             samples=samples,
             train_seconds=trained - scored,
             score_seconds=score_seconds + time.perf_counter() - trained,
         )
 
-    def _train(self, network: nn.Module, job: Job, pace: Pace) -> int:
-        """Train on the portion drawn for this network and generation; how many samples that was."""
-        parameters = [flattened(network)] if self._elementwise else list(network.parameters())
-        optimiser = self._optimiser(parameters, **self._training.optimiser_arguments)
-        if job.rate != 1.0:
-            for group in optimiser.param_groups:
-                group["lr"] *= job.rate
+    def _train(self, network: nn.Module, job: Job, pace: Pace) -> tuple[int, Any]:
+        """Train on the portion drawn for this generation: how many samples, and what the network became."""
+        family, training, phenotype = self._family, self._training, job.phenotype
+        factors = family.recipe(phenotype) if isinstance(family, HasRecipe) else {}
+        groups = ParameterGroups(network, flat=self._elementwise, exempt=training.decay == "weights")
+        optimiser = self._optimiser(groups.parameters(), **training.optimiser_arguments)
+        _scale(optimiser, "lr", job.rate * factors.get("rate", 1.0))
+        _scale(optimiser, "weight_decay", factors.get("decay", 1.0))
+        keeper = family if training.optimiser_state == "inherited" and isinstance(family, HasMemory) else None
+        if keeper:
+            groups.remind(optimiser, keeper.memory(phenotype, network))
+        network.train()
+        seen = self._steps(network, optimiser, job, factors.get("augmentation", 1.0), pace)
+        network.eval()
+        if keeper:
+            return seen, keeper.remembered(phenotype, network, groups.memory(optimiser))
+        return seen, family.learned(phenotype, network)
+
+    def _steps(
+        self, network: nn.Module, optimiser: torch.optim.Optimizer, job: Job, augmentation: float, pace: Pace
+    ) -> int:
+        """All steps of a generation; how many samples that was."""
+        training = self._training
         step = _closure_step if needs_closure(optimiser) else _plain_step
-        rng = randomness.generator(job.seed, "training", generation=job.generation, network=job.network)
-        shifts = randomness.generator(job.seed, "shifts", generation=job.generation, network=job.network)
+        rng, shifts, flips = (
+            randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
+            for purpose in ("training", "shifts", "flips")
+        )
+        shift = min(_MOST_SHIFT, training.shift * augmentation)
         seen = 0
-        for number, chosen in enumerate(draw_batches(len(self._learnt), self._training, rng), 1):
+        for number, chosen in enumerate(draw_batches(len(self._learnt), training, rng), 1):
             pace()
             rows = torch.from_numpy(chosen).to(self._device)
-            x, y = self._learnt.batch(rows, shift=self._training.shift, rng=shifts)
+            x, y = self._learnt.batch(rows, shift=shift, rng=shifts, flips=flips if training.flip else None)
             loss = step(optimiser, partial(self._loss, network, x, y))
             if not math.isfinite(loss):
                 raise NetworkFailed(f"the loss became {loss} in training step {number}")
@@ -184,15 +228,39 @@ class Trainer:
         return seen
 
     def _loss(self, network: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        return functional.cross_entropy(network(x), y, weight=self._class_weights)
+        smoothing = self._training.label_smoothing
+        return functional.cross_entropy(network(x), y, weight=self._class_weights, label_smoothing=smoothing)
 
-    def _measure(self, network: nn.Module, size: int, pace: Pace) -> float:
-        """The network's fitness as it is now."""
+    def _measure(self, network: nn.Module, size: int, pace: Pace) -> _Measured:
+        """How the network does as it is now."""
         samples = self._measured
         logits = scoring.outputs(network, samples.chunks(size), len(samples), self._classes, pace)
         if self._fitness is None:
-            return BUILT_IN[self._training.fitness](logits.argmax(1), self._labels)
-        return finite(float(self._fitness(logits, self._labels.clone())), self._training.fitness)
+            fitness = BUILT_IN[self._training.fitness](logits.argmax(1), self._labels)
+        else:
+            fitness = finite(float(self._fitness(logits, self._labels.clone())), self._training.fitness)
+        if not self._training.losses:
+            return _Measured(fitness)
+        losses = functional.cross_entropy(logits, self._labels, reduction="none")
+        return _Measured(fitness, {"loss": losses.double().mean().item()}, losses.numpy())
+
+
+def _scale(optimiser: torch.optim.Optimizer, name: str, factor: float) -> None:
+    if factor != 1.0:
+        for group in optimiser.param_groups:
+            if name in group:
+                group[name] *= factor
+
+
+def _check_memory(family: Family[Any], optimiser: str, *, own: bool) -> None:
+    """Refuse an optimiser whose memory the family's genes cannot hold."""
+    held = family.remembers if isinstance(family, HasMemory) else ()
+    if own or optimiser not in held:
+        what = f"only of {', '.join(held)}" if held else "of no optimiser"
+        raise ConfigError(
+            f"training.optimiser_state: genes of the family {family.name} hold the memory {what}; "
+            "it must be fresh"
+        )
 
 
 def _plain_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor]) -> float:

@@ -38,13 +38,23 @@ class Samples:
         return self.y if self.index is None else self.y.index_select(0, self.index)
 
     def batch(
-        self, chosen: Tensor, *, shift: float = 0.0, rng: np.random.Generator | None = None
+        self,
+        chosen: Tensor,
+        *,
+        shift: float = 0.0,
+        rng: np.random.Generator | None = None,
+        flips: np.random.Generator | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Scaled inputs and labels of the samples chosen by their place; images moved if `shift` says so."""
+        """Scaled inputs and labels of the samples chosen by their place.
+
+        Images are moved if `shift` says so, and mirrored if there is a generator for that.
+        """
         rows = chosen if self.index is None else self.index.index_select(0, chosen)
         raw = self.x.index_select(0, rows)
         if shift and rng is not None and raw.ndim > 2:  # a table has nowhere to move
             raw = moved(raw, shift, rng)
+        if flips is not None and raw.ndim == 4:
+            raw = mirrored(raw, flips)
         return self._scaled(raw), self.y.index_select(0, rows)
 
     def chunks(self, size: int) -> Iterator[Tensor]:
@@ -88,6 +98,17 @@ def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
         source = source * size + rows
     flat = source.reshape(count, 1, -1).expand(-1, channels, -1)
     return images.flatten(2).gather(2, flat).reshape(images.shape)
+
+
+def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
+    """Images [samples, channels, height, width], each mirrored left to right with probability ½.
+
+    >>> line = torch.arange(3).reshape(1, 1, 1, 3)
+    >>> sorted({tuple(mirrored(line, np.random.default_rng(s)).flatten().tolist()) for s in range(20)})
+    [(0, 1, 2), (2, 1, 0)]
+    """
+    chosen = torch.from_numpy(rng.random(len(images)) < 0.5).to(images.device)
+    return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 
 def fitness_samples(

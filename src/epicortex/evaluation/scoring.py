@@ -85,7 +85,7 @@ def outputs(
 
 
 def build(family: Family[Any], phenotype: Any, device: torch.device, *, accelerated: bool = False) -> Any:
-    """The family's module on a device; `accelerated`: computed as suits a graphics processor."""
+    """The family's module on a device, in evaluation mode; `accelerated`: as suits a graphics processor."""
     network = family.build(phenotype).to(device)
     if accelerated:
         for module in network.modules():
@@ -94,7 +94,7 @@ def build(family: Family[Any], phenotype: Any, device: torch.device, *, accelera
     for parameter in network.parameters():
         # the last bits of a matrix product can hang on where memory begins; torch's own is always aligned
         parameter.data = parameter.data.clone()
-    return network
+    return network.eval()
 
 
 def batch_size(outline: Outline) -> int:

@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from epicortex.config import Config
     from epicortex.native.program import Operation
 
@@ -32,6 +34,8 @@ P = TypeVar("P")
 Shape: TypeAlias = tuple[int, ...]
 Array: TypeAlias = NDArray[np.float32]
 Arrays: TypeAlias = dict[str, Array]
+Memory: TypeAlias = "Mapping[Tensor, Mapping[str, Tensor]]"
+"""What an optimiser remembers of each parameter, by torch's name for it, such as `momentum_buffer`."""
 Direction: TypeAlias = Literal["grow", "shrink"]
 
 
@@ -195,3 +199,28 @@ class Family(Protocol[P]):
 
     def kernels(self, phenotype: P) -> tuple[tuple[Array, ...], ...]:
         """For each part of the outline the weights of its kernels, each [channels, *shape]; for pictures."""
+
+
+# What a family may offer beyond that; whoever trains networks asks whether it does.
+
+
+@runtime_checkable
+class HasRecipe(Protocol):
+    """A family whose networks bring factors on the configured training along, which evolve with them."""
+
+    def recipe(self, phenotype: Any) -> Mapping[str, float]:
+        """The factors of the learning `rate`, the weight `decay` and the `augmentation`; 1 where none is."""
+
+
+@runtime_checkable
+class HasMemory(Protocol[P]):
+    """A family whose genes hold what an optimiser remembers of them, so that a child goes on with it."""
+
+    remembers: tuple[str, ...]
+    """The optimisers, by torch's names, whose memory it can hold."""
+
+    def memory(self, phenotype: P, model: Any) -> Memory:
+        """What the genes hold, for the parameters of the phenotype's `model`; nothing in a new network."""
+
+    def remembered(self, phenotype: P, model: Any, memory: Memory) -> P:
+        """As `learned`, with what an optimiser remembers."""

@@ -23,7 +23,7 @@ from epicortex.families.residual import Genome, Phenotype
 from epicortex.families.residual.drawing import draw_phenotype
 from epicortex.families.residual.genome import POOLING_GAIN
 from epicortex.families.residual.layers import kernel_mask
-from epicortex.families.residual.momentum import give_momentum, with_momentum
+from epicortex.families.residual.momentum import momentum, with_momentum
 from epicortex.families.residual.network import Network
 from tests.families.residual.world import PROBLEMS, batch, experienced, outputs, sgd, trained
 from tests.strategies import seeds
@@ -180,18 +180,18 @@ def test_training_goes_on_with_the_momentum_that_was_inherited(kind: str) -> Non
     x, start = batch(kind), experienced(kind, 1)
     straight, first = Network(start), Network(start)
     trained(straight, x, steps=2)
-    half = with_momentum(first, trained(first, x, steps=1))
+    half = with_momentum(first, trained(first, x, steps=1).state)
 
     second, forgetful = Network(half), Network(half)
     optimiser = sgd(second)
-    give_momentum(half, second, optimiser)
+    optimiser.state.update(momentum(half, second))
     trained(second, x, 1, optimiser)
     trained(forgetful, x, 1)
 
     assert _distance(second, straight) < 1e-6
     assert _distance(forgetful, straight) > 1e-4
     with pytest.raises(GenomeError, match="same genome"):
-        give_momentum(half, Network(experienced(kind, 2)), optimiser)
+        momentum(half, Network(experienced(kind, 2)))
 
 
 def _distance(one: Network, other: Network) -> float:

@@ -180,7 +180,7 @@ def test_kernels_lose_the_borders_that_carry_least() -> None:
 @settings(max_examples=15)
 def test_momentum_travels_with_the_genes_and_is_zero_in_new_ones(seed: int, kind: str) -> None:
     network = Network(experienced(kind, seed % 100))
-    before = with_momentum(network, trained(network, batch(kind)))
+    before = with_momentum(network, trained(network, batch(kind)).state)
     assert before.states == ("momentum",)
 
     after = OPERATORS["width"].apply(before, "grow", np.random.default_rng(seed)).phenotype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from epicortex import registry
 from epicortex.config import EvolutionConfig
 from epicortex.errors import ConfigError, GenomeError
-from epicortex.families.family import Array, Arrays, Mutation, Outline, Problem
+from epicortex.families.family import Array, Arrays, Memory, Mutation, Outline, Problem
 from epicortex.families.residual import programs
 from epicortex.families.residual.crossover import cross, kinship
 from epicortex.families.residual.drawing import draw_phenotype, renewed
@@ -44,6 +45,7 @@ class ResidualFamily:
     """
 
     name = "residual"
+    remembers = ("SGD",)
 
     def __init__(
         self,
@@ -174,6 +176,22 @@ class ResidualFamily:
         if state is None:
             raise GenomeError("a residual network needs the running statistics of its norms")
         return programs.with_tensors(phenotype, tensors, state)
+
+    def recipe(self, phenotype: Phenotype) -> dict[str, float]:
+        """The factors that evolved with the network."""
+        return asdict(phenotype.genome.recipe)
+
+    def memory(self, phenotype: Phenotype, model: Network) -> Memory:
+        """The momentum that the genes hold."""
+        from epicortex.families.residual.momentum import momentum
+
+        return momentum(phenotype, model)
+
+    def remembered(self, phenotype: Phenotype, model: Network, memory: Memory) -> Phenotype:
+        """As `learned`, with momentum."""
+        from epicortex.families.residual.momentum import with_momentum
+
+        return with_momentum(model, memory)
 
     def encode(self, phenotype: Phenotype) -> tuple[Any, Arrays]:
         """The genome as plain JSON values, and the genes as named arrays."""
