@@ -25,6 +25,7 @@ from epicortex.evaluation.compiled import NativeTrainer, why_torch
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
+from epicortex.families.residual import ResidualFamily
 from epicortex.run.record import read_run
 from tests.beads import BeadFamily
 from tests.contracts.world import network, small_data
@@ -81,6 +82,34 @@ def test_every_optimiser_learns_what_it_learns_with_torch(optimiser: str, argume
     one, other = both(Job(1, 1, 1, network()), optimiser=optimiser, optimiser_arguments=arguments)
     assert one.samples == other.samples
     assert distance(one, other) < 1e-3
+
+
+def test_smoothed_labels_flips_and_decay_of_weights_alone_are_as_with_torch() -> None:
+    sgd = {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1}
+    more: dict[str, Any] = {"label_smoothing": 0.1, "flip": True, "decay": "weights", "losses": True}
+    one, other = both(Job(1, 1, 1, network()), optimiser="SGD", optimiser_arguments=sgd, **more)
+    assert distance(one, other) < 1e-3
+    assert one.losses is not None
+    assert other.losses is not None
+    assert np.allclose(one.losses, other.losses, rtol=1e-3, atol=1e-4)
+    assert other.measures["loss"] == pytest.approx(float(other.losses.mean()), rel=1e-5)
+
+
+def test_momentum_is_inherited_as_with_torch() -> None:
+    """Two generations, the second with the momentum of the first."""
+    sgd = {"optimiser": "SGD", "optimiser_arguments": {"lr": 0.02, "momentum": 0.9}}
+    training = TrainingConfig(**{"portion": 0.5, "batch_size": 32, "optimiser_state": "inherited", **sgd})
+    family = ResidualFamily(PROBLEM)
+    founder = family.minimal(np.random.default_rng(1))
+    ends: list[Any] = []
+    for trainer in (Trainer(DATA, family, training, seed=1), NativeTrainer(DATA, family, training, seed=1)):
+        first: Any = trainer.run(Job(1, 1, 1, founder)).phenotype
+        assert first.states == ("momentum",)
+        ends.append(trainer.run(Job(1, 2, 1, first)).phenotype)
+    for mine, yours in zip(ends[0].genes, ends[1].genes, strict=True):
+        for name in mine:
+            # Rectifiers and norms make the smallest differences grow: near, but not to the last digits.
+            assert np.linalg.norm(mine[name] - yours[name]) < 0.1 * np.linalg.norm(mine[name]) + 1e-3, name
 
 
 def test_moved_images_and_class_weights_are_the_same_as_with_torch() -> None:

@@ -19,6 +19,7 @@ from epicortex.paper.execution import carry_out
 from epicortex.paper.output import PLOTS
 from epicortex.paper.plan import Plan, found
 from epicortex.paper.results import read_results
+from epicortex.run.record import read_run
 from epicortex.storage.lock import Lock
 from tests.paper.test_execution import Observer, small
 from tests.paper.world import SMALL
@@ -319,3 +320,9 @@ def test_a_file_cut_off_is_refused_and_it_is_said_how_to_go_on(experiment: Path,
     with pytest.raises(StorageError, match=r"line 20 is damaged: .*; mend that, or move the file away"):
         results_file.read_own(tmp_path)
     assert results_file.read_own(tmp_path / "nowhere") == []
+
+
+def test_the_arithmetic_that_a_run_settled_on_is_kept(experiment: Path) -> None:
+    for one in results_file.read(experiment):
+        own = read_run(experiment / one.run.folder).config.training.backend
+        assert one.config.training.backend == own != "auto"

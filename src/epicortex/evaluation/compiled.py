@@ -20,12 +20,21 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
-from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
-from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
+from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
+from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
-from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
-from epicortex.evaluation.samples import Samples, class_weights, draw_batches, draw_moves, fitness_samples
-from epicortex.families.family import Compilable, Family, Problem
+from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser
+from epicortex.evaluation.samples import (
+    MOST_SHIFT,
+    Samples,
+    class_weights,
+    draw_batches,
+    draw_flips,
+    draw_moves,
+    fitness_samples,
+)
+from epicortex.evaluation.scoring import Measured, measured
+from epicortex.families.family import Compilable, Family, HasRecipe, Problem
 
 #: How many samples are scored between two signs of life; it alters no bit.
 _SCORED: Final = 2048
@@ -54,6 +63,7 @@ def why_torch(
     """Why a run cannot train on native arithmetic; None where it can."""
     dtype = None if data is None else data.x_train.dtype
     dimensions = len(problem.input_shape) - 1
+    special = training.decay == "weights" or training.optimiser_state == "inherited"
     alone = own_optimiser is not None or training.optimiser not in ELEMENTWISE
     reasons = (
         (not native.available(), native.why_not()),
@@ -63,6 +73,7 @@ def why_torch(
         (dtype not in (np.uint8, np.float32), f"values of type {dtype} are neither uint8 nor float32"),
         (training.device != "cpu", f"training.device is {training.device}"),
         (alone, f"the optimiser {training.optimiser} does not work on one vector of parameters"),
+        (special and not is_ours(training), f"{training.optimiser} is torch's own, and treats weights alike"),
     )
     return next((reason for holds, reason in reasons if holds), None)
 
@@ -94,7 +105,7 @@ class NativeTrainer:
         weights = None
         if training.class_weights == "balanced":
             weights = class_weights(learnt.labels, len(data.classes)).tolist()
-        self._loss = native.CrossEntropy(class_weights=weights)
+        self._loss = native.CrossEntropy(training.label_smoothing, weights)
 
     def run(
         self,
@@ -123,56 +134,88 @@ class NativeTrainer:
         before = self._measure(network, pace) if job.newborn or not job.train else None
         scored = time.perf_counter()
         if not job.train:
-            newborn = before if job.newborn else None
+            assert before is not None
             return Outcome(
-                job.network, job.generation, job.phenotype, before, newborn, score_seconds=scored - start
+                job.network,
+                job.generation,
+                job.phenotype,
+                before.fitness,
+                before.fitness if job.newborn else None,
+                before.measures,
+                before.losses,
+                score_seconds=scored - start,
             )
-        samples = self._train(network, job, pace)
+        samples, phenotype = self._train(network, job, pace)
         trained = time.perf_counter()
-        fitness = self._measure(network, pace)
-        learned = [array.astype(np.float32, copy=False) for array in program.unflatten(network.parameters)]
+        after = self._measure(network, pace)
         return Outcome(
             job.network,
             job.generation,
-            family.with_tensors(job.phenotype, learned, network.state if program.state_size else None),
-            fitness,
-            before,
+            phenotype,
+            after.fitness,
+            before.fitness if before else None,
+            after.measures,
+            after.losses,
             samples=samples,
             train_seconds=trained - scored,
             score_seconds=scored - start + time.perf_counter() - trained,
         )
 
-    def _train(self, network: native.Network, job: Job, pace: Pace) -> int:
-        """Train on the portion drawn for this network and generation; how many samples that was."""
-        step = _stepper(network, self._training, job.rate)
-        rng = randomness.generator(job.seed, "training", generation=job.generation, network=job.network)
-        shifts = randomness.generator(job.seed, "shifts", generation=job.generation, network=job.network)
-        seen, spatial, shift = 0, self._learnt.x.shape[2:], self._training.shift
-        for number, chosen in enumerate(draw_batches(len(self._learnt), self._training, rng), 1):
+    def _train(self, network: native.Network, job: Job, pace: Pace) -> tuple[int, Any]:
+        """Train on the portion drawn for this generation: how many samples, and what the network became."""
+        family, phenotype, program = self._family, job.phenotype, network.program
+        factors = family.recipe(phenotype) if isinstance(family, HasRecipe) else {}
+        stepper = _Stepper(
+            network, self._training, job.rate * factors.get("rate", 1.0), factors.get("decay", 1.0)
+        )
+        inherits = self._training.optimiser_state == "inherited"
+        held = family.momentum(phenotype) if inherits else None
+        if held is not None:
+            stepper.remind(program.flatten(held))
+        seen = self._steps(stepper, job, factors.get("augmentation", 1.0), pace)
+        learned = _tensors(program, network.parameters)
+        state = network.state if program.state_size else None
+        if inherits:
+            momentum = _tensors(program, stepper.memory())
+            return seen, family.with_tensors(phenotype, learned, state, momentum)
+        return seen, family.with_tensors(phenotype, learned, state)
+
+    def _steps(self, stepper: _Stepper, job: Job, augmentation: float, pace: Pace) -> int:
+        """All steps of a generation; how many samples that was."""
+        training, spatial = self._training, self._learnt.x.shape[2:]
+        rng, shifts, flips = (
+            randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
+            for purpose in ("training", "shifts", "flips")
+        )
+        shift = min(MOST_SHIFT, training.shift * augmentation)
+        seen = 0
+        for number, chosen in enumerate(draw_batches(len(self._learnt), training, rng), 1):
             pace()
             rows = self._learnt.rows[chosen]
-            moves = draw_moves(len(rows), spatial, shift, shifts) if shift and spatial else None
-            loss = step(self._learnt.x, rows, self._learnt.y[rows], scaling=self._scaling, moves=moves)
+            loss = stepper.step(
+                self._learnt.x,
+                rows,
+                self._learnt.y[rows],
+                scaling=self._scaling,
+                moves=draw_moves(len(rows), spatial, shift, shifts) if shift and spatial else None,
+                flips=draw_flips(len(rows), flips) if training.flip and len(spatial) == 2 else None,
+            )
             if not math.isfinite(loss):
                 raise NetworkFailed(f"the loss became {loss} in training step {number}")
             seen += len(chosen)
         return seen
 
-    def _measure(self, network: native.Network, pace: Pace) -> float:
-        """The network's fitness as it is now."""
-        rows = self._measured.rows
-        parts = []
+    def _measure(self, network: native.Network, pace: Pace) -> Measured:
+        """How the network does as it is now."""
+        rows, parts = self._measured.rows, []
         for start in range(0, len(rows), _SCORED):
             pace()
-            parts.append(
-                network.score(self._measured.x, rows[start : start + _SCORED], scaling=self._scaling)
-            )
+            part = rows[start : start + _SCORED]
+            parts.append(network.score(self._measured.x, part, scaling=self._scaling))
         logits = torch.from_numpy(np.concatenate(parts))
         if not bool(torch.isfinite(logits).all()):
             raise NetworkFailed("its outputs are not finite (NaN or infinity)")
-        if self._fitness is None:
-            return BUILT_IN[self._training.fitness](logits.argmax(1), self._labels)
-        return finite(float(self._fitness(logits, self._labels.clone())), self._training.fitness)
+        return measured(logits, self._labels, self._training, self._fitness)
 
 
 class _Rows:
@@ -188,27 +231,52 @@ class _Rows:
         return len(self.rows)
 
 
-def _stepper(network: native.Network, training: TrainingConfig, rate: float) -> Callable[..., float]:
-    """One training step by the configured optimiser: natively where it is one of ours, else torch's own."""
-    name, arguments = training.optimiser, dict(training.optimiser_arguments)
-    if name in _OPTIMISERS and set(arguments) <= _ARGUMENTS[name]:
-        ours = _OPTIMISERS[name](**arguments)
-        ours.lr *= rate
+class _Stepper:
+    """Training steps by the configured optimiser: ours, or torch's own on the same vector."""
 
-        def native_step(*batch: Any, **more: Any) -> float:
-            return network.step(*batch, **more, optimiser=ours)
+    def __init__(self, network: native.Network, training: TrainingConfig, rate: float, decay: float) -> None:
+        self._network = network
+        self._ours: native.Optimiser | None = None
+        self._theirs: torch.optim.Optimizer | None = None
+        name, arguments = training.optimiser, dict(training.optimiser_arguments)
+        if is_ours(training):
+            self._ours = _OPTIMISERS[name](**arguments)
+            self._ours.lr *= rate
+            self._ours.weight_decay *= decay
+            if training.decay == "weights":
+                self._ours.decayed = network.program.weight_mask()
+            return
+        parameter = torch.nn.Parameter(torch.from_numpy(network.parameters))
+        parameter.grad = torch.from_numpy(network.gradient)
+        self._theirs = find_optimiser(name)([parameter], **arguments)
+        for group in self._theirs.param_groups:
+            group["lr"] *= rate
+            if "weight_decay" in group:
+                group["weight_decay"] *= decay
 
-        return native_step
-    parameter = torch.nn.Parameter(torch.from_numpy(network.parameters))
-    parameter.grad = torch.from_numpy(network.gradient)
-    optimiser = find_optimiser(name)([parameter], **arguments)
-    assert not needs_closure(optimiser)
-    for group in optimiser.param_groups:
-        group["lr"] *= rate
-
-    def torch_step(*batch: Any, **more: Any) -> float:
-        loss = network.step(*batch, **more)
-        optimiser.step()
+    def step(self, *batch: Any, **more: Any) -> float:
+        """The loss before the step."""
+        loss = self._network.step(*batch, **more, optimiser=self._ours)
+        if self._theirs is not None:
+            self._theirs.step()
         return loss
 
-    return torch_step
+    def remind(self, momentum: NDArray[np.float32]) -> None:
+        """Go on with a momentum of before."""
+        assert self._ours is not None
+        self._ours.memory, self._ours.steps = [momentum], 1
+
+    def memory(self) -> NDArray[np.float32]:
+        """The momentum now."""
+        assert self._ours is not None
+        return self._ours.memory[0]
+
+
+def is_ours(training: TrainingConfig) -> bool:
+    """Whether the optimiser runs natively, with all arguments that it is given."""
+    name = training.optimiser
+    return name in _OPTIMISERS and set(training.optimiser_arguments) <= _ARGUMENTS[name]
+
+
+def _tensors(program: native.Program, vector: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    return [array.astype(np.float32, copy=False) for array in program.unflatten(vector)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -17,6 +18,9 @@ from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, split_validation, tensor
 from epicortex.errors import ConfigError
+
+#: No image is moved further than this part of its size, whatever its factor.
+MOST_SHIFT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +104,11 @@ def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
     return images.flatten(2).gather(2, flat).reshape(images.shape)
 
 
+def draw_flips(count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which images are mirrored: each with probability ½."""
+    return rng.random(count) < 0.5
+
+
 def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
     """Images [samples, channels, height, width], each mirrored left to right with probability ½.
 
@@ -107,7 +116,7 @@ def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
     >>> sorted({tuple(mirrored(line, np.random.default_rng(s)).flatten().tolist()) for s in range(20)})
     [(0, 1, 2), (2, 1, 0)]
     """
-    chosen = torch.from_numpy(rng.random(len(images)) < 0.5).to(images.device)
+    chosen = torch.from_numpy(draw_flips(len(images), rng)).to(images.device)
     return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 

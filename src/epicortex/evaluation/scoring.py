@@ -6,20 +6,28 @@ This is the one place where a network answers many samples; training, the champi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
+from epicortex.config import TrainingConfig
 from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.evaluation.evaluator import NetworkFailed
-from epicortex.evaluation.fitness import accuracy, balanced_accuracy, confusion_matrix
+from epicortex.evaluation.evaluator import NetworkFailed, finite
+from epicortex.evaluation.fitness import (
+    BUILT_IN,
+    FitnessFunction,
+    accuracy,
+    balanced_accuracy,
+    confusion_matrix,
+)
 from epicortex.evaluation.samples import split
-from epicortex.families.family import Family, Outline
+from epicortex.families.family import Array, Family, Outline
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
@@ -61,6 +69,29 @@ def score(
         confusion_matrix(predictions, labels, len(data.classes)).numpy(),
         predictions.numpy(),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """What a network's answers on the samples of fitness amount to."""
+
+    fitness: float
+    measures: Mapping[str, float] = field(default_factory=dict)
+    losses: Array | None = None
+
+
+def measured(
+    logits: Tensor, labels: Tensor, training: TrainingConfig, own: FitnessFunction | None
+) -> Measured:
+    """The fitness of these answers, and their losses where the settings ask for them."""
+    if own is None:
+        fitness = BUILT_IN[training.fitness](logits.argmax(1), labels)
+    else:
+        fitness = finite(float(own(logits, labels.clone())), training.fitness)
+    if not training.losses:
+        return Measured(fitness)
+    losses = functional.cross_entropy(logits, labels, reduction="none")
+    return Measured(fitness, {"loss": losses.double().mean().item()}, losses.numpy())
 
 
 def outputs(

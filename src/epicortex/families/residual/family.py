@@ -171,11 +171,21 @@ class ResidualFamily:
         """What learns, and the running statistics of the norms."""
         return programs.tensors(phenotype)
 
-    def with_tensors(self, phenotype: Phenotype, tensors: Sequence[Array], state: Array | None) -> Phenotype:
+    def with_tensors(
+        self,
+        phenotype: Phenotype,
+        tensors: Sequence[Array],
+        state: Array | None,
+        momentum: Sequence[Array] | None = None,
+    ) -> Phenotype:
         """Back from `tensors`."""
         if state is None:
             raise GenomeError("a residual network needs the running statistics of its norms")
-        return programs.with_tensors(phenotype, tensors, state)
+        return programs.with_tensors(phenotype, tensors, state, momentum)
+
+    def momentum(self, phenotype: Phenotype) -> Sequence[Array] | None:
+        """What SGD remembers, in the order of `tensors`."""
+        return programs.momentum(phenotype)
 
     def recipe(self, phenotype: Phenotype) -> dict[str, float]:
         """The factors that evolved with the network."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from epicortex.families.residual.layers import Layer
 from epicortex.families.residual.phenotype import Phenotype
 from epicortex.native.program import Activation, Add, Conv, Full, Norm, Operation, Pool
 
-RELU = Activation("relu")
+RELU: Final = Activation("relu")
+#: The arrays of a hidden layer that learn, in the order of the native arithmetic.
+_NAMES: Final = ("weight", "gamma", "bias")
 
 
 def operations(genome: Genome) -> list[Operation]:
@@ -32,22 +35,40 @@ def operations(genome: Genome) -> list[Operation]:
 
 def tensors(phenotype: Phenotype) -> tuple[list[Array], Array]:
     """What learns: weight, then factor and shift of the norm; and all running means and variances."""
-    *hidden, (_, out) = phenotype.pairs()
-    learning = [array for _, genes in hidden for array in (genes.weight, genes["gamma"], genes.bias)]
-    running = [array for _, genes in hidden for array in (genes["mean"], genes["var"])]
-    return [*learning, out.weight.reshape(len(out.bias), -1), out.bias], np.concatenate(running)
+    *hidden, _ = phenotype.genes
+    running = [array for genes in hidden for array in (genes["mean"], genes["var"])]
+    return _learning(phenotype, ""), np.concatenate(running)
 
 
-def with_tensors(phenotype: Phenotype, learned: Sequence[Array], state: Array) -> Phenotype:
-    """The phenotype with what a network has learned; optimiser state, which is of before, is dropped."""
+def momentum(phenotype: Phenotype) -> list[Array] | None:
+    """The momentum that the genes hold, in the same order; None in a new network."""
+    return _learning(phenotype, "momentum_") if "momentum" in phenotype.states else None
+
+
+def with_tensors(
+    phenotype: Phenotype, learned: Sequence[Array], state: Array, momentum: Sequence[Array] | None = None
+) -> Phenotype:
+    """The phenotype with what a network has learned, and its momentum, where that is kept."""
     *hidden, out = phenotype.genome.layers
-    genes, place = [], 0
-    for layer, (weight, gamma, shift) in zip(hidden, _threes(learned), strict=True):
-        mean, var = (state[at : at + layer.nodes].copy() for at in (place, place + layer.nodes))
-        genes.append(Genes(weight=weight, bias=shift, gamma=gamma, mean=mean, var=var))
-        place += 2 * layer.nodes
-    last = Genes(weight=learned[-2].reshape(out.weight_shape), bias=learned[-1])
-    return Phenotype(phenotype.genome, (*genes, last))
+    arrays = [dict(zip(_NAMES, three, strict=True)) for three in _threes(learned)]
+    arrays.append({"weight": learned[-2].reshape(out.weight_shape), "bias": learned[-1]})
+    if momentum is not None:
+        for own, three in zip(arrays, _threes(momentum), strict=False):
+            own |= {f"momentum_{name}": array for name, array in zip(_NAMES, three, strict=True)}
+        last = {"momentum_weight": momentum[-2].reshape(out.weight_shape), "momentum_bias": momentum[-1]}
+        arrays[-1] |= last
+    place = 0
+    for layer, own in zip(hidden, arrays, strict=False):
+        for name in ("mean", "var"):
+            own[name] = state[place : place + layer.nodes].copy()
+            place += layer.nodes
+    return Phenotype(phenotype.genome, tuple(Genes(**own) for own in arrays))
+
+
+def _learning(phenotype: Phenotype, prefix: str) -> list[Array]:
+    *hidden, out = phenotype.genes
+    arrays = [genes[f"{prefix}{name}"] for genes in hidden for name in _NAMES]
+    return [*arrays, out[f"{prefix}weight"].reshape(len(out.bias), -1), out[f"{prefix}bias"]]
 
 
 def _unit(layer: Layer) -> list[Operation]:
