@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,24 @@ def test_a_wrong_file_is_refused_in_one_line_that_names_it(tmp_path: Path, text:
     line = refusal({}, path)
     assert line.startswith(str(path))
     assert part in line
+
+
+def test_a_file_chooses_no_engine_beyond_this_machine_no_cluster_and_no_crowd(tmp_path: Path) -> None:
+    """A preset may come from anyone; what it may not decide, a person can, and the message says how."""
+    file = tmp_path / "sent.toml"
+    ray = {"training.engine": "ray"}
+    for text, changes, says, decided in (
+        ('[training]\nengine = "ray"', {}, "give --engine ray", ray),
+        ('[training]\nengine = "someones"', {}, "give --engine someones", ray),
+        ('[ray]\naddress = "10.0.0.1:1"', ray, "give --ray.address", {**ray, "ray.address": None}),
+        ("[training]\nworkers = 4096", {}, "give --workers", {"training.workers": 4096}),
+    ):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=f"sent.toml: .*{re.escape(says)}"):
+            settings.resolve(file, changes)
+        settings.resolve(file, decided)
+    file.write_text('[training]\nengine = "serial"\nworkers = 4\n[ray]\naddress = "10.0.0.1:1"')
+    assert settings.resolve(file).training.engine == "serial"
 
 
 def test_a_file_that_cannot_be_a_config_is_refused(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex import engines
     from epicortex import registry as plugins
     from epicortex.config import resolving as settings
+    from epicortex.run import consent
     from epicortex.storage.folder import read_config
 
     changes, _ = settings_given(arguments)
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         section, _, field = name.partition(".")
         sections.setdefault(section, {})[field] = value
     config = settings.changed(before, sections)
+    consent.check_engine(config, changes)
     if engines.enlisted(config.training.engine):
         return 0
     extensions = plugins.load(arguments.plugin)

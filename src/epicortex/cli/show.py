@@ -126,6 +126,7 @@ def as_json(story: Story) -> dict[str, Any]:
 def status(story: Story) -> str:
     """Whether the run is over, and why."""
     from epicortex.ecosystem import budget
+    from epicortex.run.consent import resume_command
 
     settings, done = story.run.config.evolution, len(story.run.history)
     best = story.champion.facts if story.champion else None
@@ -139,7 +140,8 @@ def status(story: Story) -> str:
         return f"the highest fitness has not risen for {settings.plateau} generations"
     if settings.minutes is not None and _seconds(story) >= 60 * settings.minutes:
         return f"the {settings.minutes:g} minutes are over"
-    return f"{done} of {settings.generations} generations are done; epicortex resume {story.run.path} goes on"
+    command = resume_command(story.run.path, story.run.config)
+    return f"{done} of {settings.generations} generations are done; {command} goes on"
 
 
 def _seconds(story: Story) -> float:

@@ -8,6 +8,7 @@ meant. Files only name operators, engines and the like; nothing read here is imp
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,10 +21,14 @@ from pydantic_core import ErrorDetails
 
 from epicortex.config import FORMAT_VERSION, Config, fields
 from epicortex.errors import ConfigError
+from epicortex.machine import available_cores
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
 MAX_FILE_BYTES: Final = 1_000_000
+#: The engines that a file may choose: they start no code but ours, and on this machine alone.
+LOCAL_ENGINES: Final = ("serial", "processes")
+_MOST_PER_CORE: Final = 4
 #: What else a file may hold at its top: the preset it changes, and what a run notes about itself.
 _BASE, _FORMAT, _NOTES = "preset", "format", "run"
 
@@ -92,12 +97,22 @@ def resolve(
     """
     layers = _Layers()
     _lay_preset(layers, preset)
+    _leave_to_person(layers, changes or {})
     single: Layer = {}
     for name, value in (changes or {}).items():
         section, _, rest = name.partition(".")
         single.setdefault(section, {})[rest] = value
     layers.lay(single, "")
     return layers.config(called or {})
+
+
+def most_workers() -> int:
+    """How many workers a file may ask for on this machine.
+
+    >>> most_workers() >= 4
+    True
+    """
+    return _MOST_PER_CORE * available_cores()
 
 
 def changed(config: Config, sections: Mapping[str, Mapping[str, object]]) -> Config:
@@ -135,6 +150,27 @@ def _lay_preset(layers: _Layers, preset: str | Path) -> None:
     if path.suffix != ".toml":
         raise ConfigError(_no_preset(str(preset)))
     _lay_text(layers, _read(path), str(preset), base=DEFAULT_PRESET)
+
+
+def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
+    """Refuse what a preset file may not decide, since it may come from anyone, unless a person decides it."""
+    training, ray = (layers.values.get(section, {}) for section in ("training", "ray"))
+    engine, address, workers = training.get("engine"), ray.get("address"), training.get("workers")
+    if isinstance(engine, str) and engine not in LOCAL_ENGINES and "training.engine" not in changes:
+        raise ConfigError(
+            f"{layers.origins['training.engine']}: training.engine is {fields.shown(engine)}, which a file "
+            f"cannot choose; give --engine {shlex.quote(engine)} to use it"
+        )
+    if address is not None and changes.get("training.engine") == "ray" and "ray.address" not in changes:
+        raise ConfigError(
+            f"{layers.origins['ray.address']}: ray.address is {fields.shown(address)}; a file cannot join a "
+            "cluster: give --ray.address to join it, or --ray.address none to train on this machine"
+        )
+    if type(workers) is int and workers > most_workers() and "training.workers" not in changes:
+        raise ConfigError(
+            f"{layers.origins['training.workers']}: training.workers is {workers}; a file may ask for "
+            f"at most {most_workers()} on this machine: give --workers to use more"
+        )
 
 
 def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> None:

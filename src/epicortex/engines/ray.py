@@ -27,14 +27,14 @@ from epicortex.config import Config
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import ray_session
 from epicortex.engines.base import Engine
-from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, START_LIMIT
 from epicortex.engines.ray_worker import RayWorker
 from epicortex.engines.returns import Returns
-from epicortex.engines.serving import ENVIRONMENT, with_weights
+from epicortex.engines.serving import ENVIRONMENT, search_path, with_weights
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
+from epicortex.machine import available_cores
 from epicortex.versions import versions
 
 _TICK: Final = 0.5
@@ -74,7 +74,6 @@ class RayEngine(Engine):
         self._failed_starts = 0
         self._homeless = 0.0
         self._looked = 0.0
-        self._connected = threading.Event()
         self._thread = threading.Thread(target=self._lead, name="epicortex-ray", daemon=True)
         self._thread.start()
         atexit.register(self.close)
@@ -82,7 +81,6 @@ class RayEngine(Engine):
     @property
     def workers(self) -> int:
         """How many there are or should be. Without a limit this follows the nodes that join and leave."""
-        self._connected.wait()
         return self._wanted
 
     @property
@@ -117,10 +115,10 @@ class RayEngine(Engine):
         """All that is ever asked of Ray. Runs in a thread of its own."""
         try:
             cpus = self._settings.num_cpus * (self._limit or available_cores())
-            with ray_session.connected(self._address, cpus=cpus):
+            closed = lambda: self._tasks.closed is not None  # noqa: E731
+            with ray_session.connected(self._address, cpus=cpus, given_up=closed):
                 try:
                     self._look_for_nodes()
-                    self._connected.set()
                     self._follow_events()
                 finally:
                     for worker in self._workers:
@@ -133,7 +131,6 @@ class RayEngine(Engine):
             self._end(EngineError(f"the leader of workers failed: {type(error).__name__}: {error}"))
             raise
         finally:
-            self._connected.set()
             for worker in self._workers:
                 if worker.task is not None:
                     self._tasks.put_back(worker.task)
@@ -215,7 +212,7 @@ class RayEngine(Engine):
         if data is None:
             assert setup.data_path is not None
             data = DataSet.open(setup.data_path)
-        self._package = content, versions(), ray.put(data.detached())
+        self._package = content, versions(), ray.put(data.detached()), search_path()
         for worker in self._workers:
             self._prepare_worker(worker)
 

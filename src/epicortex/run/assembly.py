@@ -17,7 +17,6 @@ from epicortex.config import resolving as settings
 from epicortex.data import DataOptions, DataSet, Progress, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.ecosystem.state import EcosystemState
-from epicortex.engines.cores import available_cores
 from epicortex.errors import ConfigError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import OPERATORS, LayeredFamily, Operator, Rules
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from epicortex.families.activations import Activations
 
 ENTRY_POINTS: Final = "epicortex.operators"
-_MOST_PER_CORE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,24 +125,6 @@ def _installed(name: str, others: Iterable[str]) -> Operator:
         f"evolution.operators: no operator is called {name!r}; there are {', '.join(names)} "
         "(one of your own is handed over in Python, or with --plugin FILE.py)"
     )
-
-
-def consented(config: Config, changes: Mapping[str, object], note: Callable[[str], None]) -> Config:
-    """The config that the engine of a resumed run is made with.
-
-    Two things are for a person to decide and not for a file, which may come from anyone: a cluster to join,
-    since its machines can have this one run their code, and how many processes to start.
-    """
-    if config.training.engine == "ray" and config.ray.address is not None and "ray.address" not in changes:
-        raise ConfigError(
-            f"this run trained on the cluster {config.ray.address}; give --ray.address again to join it, "
-            "or --engine processes to train on this machine"
-        )
-    asked, sane = config.training.workers, _MOST_PER_CORE * available_cores()
-    if config.training.engine != "processes" or "training.workers" in changes or (asked or 0) <= sane:
-        return config
-    note(f"the run had {asked} workers, too many for this machine: one a core is used (--workers sets it)")
-    return settings.changed(config, {"training": {"workers": None}})
 
 
 def worker_setup(config: Config, data: DataSet, extensions: Extensions) -> WorkerSetup:

@@ -24,6 +24,7 @@ from epicortex.families.layered import Operator
 from epicortex.families.layered.genome import Genome
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.run import assembly as preparation
+from epicortex.run import consent
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
@@ -140,7 +141,7 @@ def resume(
         config = preparation.changed(folder.config, changes or {})
         workers = engine or stack.enter_context(
             engines.create(
-                config.training.engine, None, preparation.consented(config, changes or {}, hooks.watcher.note)
+                config.training.engine, None, consent.consented(config, changes or {}, hooks.watcher.note)
             )
         )
         start, problems = checkpoint.read_latest(folder.path, run=folder.info.id)

@@ -1,4 +1,4 @@
-"""How many processors this process may use: those of the machine, less what affinity and cgroup forbid."""
+"""What this machine has for us: its processors, less what affinity and cgroup forbid."""
 
 from __future__ import annotations
 
