@@ -237,6 +237,13 @@ def test_a_second_process_on_one_folder_is_refused_and_a_crash_leaves_no_lock(
                 ended = nursery.run(*words)
                 assert ended.code == 2
                 assert f"in use by another process (process {command.pid})" in ended.refusal
+        with tally.case("the lock removed"):
+            (run / "lock").unlink()
+            ended = nursery.run("resume", run, "--plugin", reference.plugin)
+            assert ended.code == 2
+            assert "in use by another process" in ended.refusal
+        (run / "config.toml").unlink()  # and even this comes back with the next generation
+        assert until((run / "config.toml").exists)
         with tally.case("after kill -9"):
             command.kill()
             command.wait()

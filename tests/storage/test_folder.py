@@ -161,6 +161,54 @@ def test_a_second_process_is_refused_until_the_first_is_gone_however_it_went(run
     RunFolder.open(run).close()
 
 
+@pytest.mark.parametrize("remove", ["lock", "config.toml"])
+def test_a_second_process_is_refused_whatever_a_person_removes(run: Path, remove: str) -> None:
+    with Lock(run):
+        before = (run / "config.toml").read_bytes()
+        (run / remove).unlink()
+        (run / "config.toml").write_bytes(before)
+        second = subprocess.run(
+            [sys.executable, "-c", HOLD, str(run)], capture_output=True, text=True, check=False
+        )
+        assert "in use by another process" in second.stderr
+        assert second.stdout == ""
+    Lock(run).close()
+
+
+FILES_ONLY = """
+import fcntl, os, stat, sys
+from pathlib import Path
+from epicortex.errors import UnwritableError
+from epicortex.storage.lock import Lock
+
+flock = fcntl.flock
+def as_on_nfs(descriptor, how):
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        raise OSError(9, "Bad file descriptor")
+    flock(descriptor, how)
+fcntl.flock = as_on_nfs
+
+place = Path(sys.argv[1])
+lock = Lock(place)
+lock.check()
+(place / "lock").unlink()
+second = Lock(place)
+try:
+    lock.check()
+except UnwritableError as error:
+    print(error)
+second.check()
+"""
+
+
+def test_where_folders_cannot_be_locked_a_removed_lock_is_noticed(run: Path) -> None:
+    """A network file system is not to be had here, so that only its answer is made up."""
+    done = subprocess.run(
+        [sys.executable, "-c", FILES_ONLY, str(run)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"{run / 'lock'} was removed")
+
+
 def test_the_lock_is_not_inherited(run: Path) -> None:
     with Lock(run):
         child = subprocess.Popen(

@@ -89,6 +89,7 @@ class Recorder:
         self, evaluated: EcosystemState, snapshot: Snapshot, line: dict[str, Any], best: Champion | None
     ) -> None:
         path = self.folder.path
+        self.folder.check()
         self._logs["networks.jsonl"].append(lines.network_lines(evaluated, self._phenotypes))
         if best is not None:
             champion.write(path / "champion", best)

@@ -162,6 +162,21 @@ def open_regular(path: Path) -> int:
     return descriptor
 
 
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one at its path: not removed, moved or replaced.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     is_at(file.fileno(), Path(file.name)), is_at(file.fileno(), Path(tempfile.gettempdir()))
+    (True, False)
+    """
+    try:
+        there = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.samestat(os.fstat(descriptor), there)
+
+
 def refuse_link(path: Path) -> None:
     """Refuse a symbolic link where a folder of ours should be: writing through it could land anywhere."""
     with explained(path, "read"):

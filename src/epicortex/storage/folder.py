@@ -125,6 +125,12 @@ class RunFolder:
             _write_config(self.path, config, self.info)
             self.config = config
 
+    def check(self) -> None:
+        """Called before each generation is written: the folder is ours alone, and the run can be resumed."""
+        self._lock.check()
+        if not (self.path / _CONFIG).exists():
+            _write_config(self.path, self.config, self.info)
+
     def ancestor(self) -> Phenotype | None:
         """The network that the run began with, where it did."""
         if not self.info.ancestor:
