@@ -15,9 +15,10 @@ import termios
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.cli.conftest import SMALL, Here, run_command, words
+from tests.cli.conftest import SMALL, Command, Here, run_command, words
 from tests.contracts.world import PATIENCE
 
 Finished = tuple[Path, "subprocess.CompletedProcess[str]"]
@@ -216,3 +217,14 @@ def test_in_a_terminal_the_display_is_live_and_ctrl_c_stops_the_run(tmp_path: Pa
     assert "Traceback" not in text
     assert text.rstrip().endswith("runs/digits-1")
     assert "\x1b[?25h" in text, "the cursor must be visible again"
+
+
+def test_a_run_lives_with_emoji_in_its_path_and_that_of_its_data(epicortex: Command, tmp_path: Path) -> None:
+    data, run = tmp_path / "data 🧠.npz", tmp_path / "run 😀"
+    rng = np.random.default_rng(1)
+    np.savez(data, x=rng.random((60, 6, 6), dtype=np.float32), y=np.arange(60) % 3)
+    done = epicortex("evolve", str(data), *SMALL, "--generations", "1", "--out", str(run))
+    assert done.returncode == 0, done.stderr
+    done = epicortex("resume", str(run), "--generations", "2")
+    assert done.returncode == 0, done.stderr
+    assert epicortex("show", str(run)).returncode == 0

@@ -6,8 +6,11 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from epicortex.config import Config
 from epicortex.errors import StorageError
@@ -43,6 +46,17 @@ def test_config_and_notes_come_back(tmp_path: Path) -> None:
     assert back == config
     assert found.command == notes.command.replace("\udce4", "?")
     assert found.id == notes.id
+
+
+@given(text=st.text(min_size=1), command=st.text(st.characters()))
+def test_any_text_in_a_path_or_a_command_comes_back(text: str, command: str) -> None:
+    """Paths hold emoji, and whatever else a person can type."""
+    config = Config().with_changes(data={"source": f"/data/{text}"})
+    with TemporaryDirectory() as folder:
+        RunFolder.create(Path(folder), config, info(command=command)).close()
+        back, found = read_config(Path(folder))
+    assert back == config
+    assert found.command == command.encode("utf-8", "replace").decode()
 
 
 def test_every_truncation_and_many_flips_of_the_config_are_noticed(run: Path) -> None:

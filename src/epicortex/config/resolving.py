@@ -137,7 +137,7 @@ def dumps(config: Config) -> str:
     """
     lines = []
     for section, values in config.model_dump().items():
-        lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
+        lines += [f"[{section}]", *(f"{name} = {toml(value)}" for name, value in values.items()), ""]
     return "\n".join(lines)
 
 
@@ -265,13 +265,18 @@ def _perhaps(guess: str | None) -> str:
     return f" (did you mean {guess}?)" if guess else ""
 
 
-def _toml(value: object) -> str:
+def toml(value: object) -> str:
+    """A value as TOML writes it.
+
+    >>> print(toml({"text": "π 😀", "list": [1, 2.5]}))
+    {"text" = "π 😀", "list" = [1, 2.5]}
+    """
     if value is None:
         return f'"{fields.NONE}"'
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{toml(key)} = {toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)

@@ -7,7 +7,6 @@ resumed from it alone. What the other files hold is left to the modules beside t
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import tomllib
 import uuid
@@ -183,7 +182,7 @@ def _unsealed(data: bytes, file: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _write_config(path: Path, config: Config, info: RunInfo) -> None:
-    notes = {name: _toml(value) for name, value in asdict(info).items()}
+    notes = {name: settings.toml(_readable(value)) for name, value in asdict(info).items()}
     text = "\n".join(
         [
             "# A run of EpiCortex. To change a setting, give it to `epicortex resume`: this file is sealed.",
@@ -199,8 +198,9 @@ def _write_config(path: Path, config: Config, info: RunInfo) -> None:
     atomic.replace_file(path / _CONFIG, [text, seal])
 
 
-def _toml(value: str | bool) -> str:
-    return json.dumps(value.encode("utf-8", "replace").decode() if isinstance(value, str) else value)
+def _readable(value: str | bool) -> str | bool:
+    """Bytes of a command line that are no text become question marks."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _refuse_occupied(path: Path) -> None:
