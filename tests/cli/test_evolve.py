@@ -134,6 +134,18 @@ def test_a_signal_stops_after_a_checkpoint_and_resume_ends_with_the_same_bytes(
     same_bytes(run, whole)
 
 
+def test_a_run_under_nohup_outlives_its_terminal(finished: Finished, tmp_path: Path) -> None:
+    whole, _ = finished
+    more = ("evolve", "digits", *SMALL, "--generations", "5", "--training.fitness-on", "validation")
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(["nohup", *words(*more)], cwd=tmp_path, stdout=out, stderr=out, text=True)
+    run = tmp_path / "runs" / "digits-1"
+    wait_for(run / "history.jsonl", 1, process)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=PATIENCE) == 0
+    same_bytes(run, whole)
+
+
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     # A long training in the engine's own thread is not finished first.
     args = ("--engine", "serial", "--training.min-steps", "1000000", "--training.fitness-on", "validation")

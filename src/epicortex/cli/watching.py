@@ -138,7 +138,9 @@ def signals() -> Iterator[Stopper]:
     if threading.current_thread() is not threading.main_thread():
         yield stopper
         return
-    before = {number: signal.signal(number, stopper.handle) for number in _SIGNALS}
+    # What was ignored from the start, as nohup has it, stays ignored.
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stopper.handle) for number in heard}
     try:
         yield stopper
     finally:
