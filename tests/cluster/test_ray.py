@@ -217,6 +217,19 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
 
 
+def command_line(pid: int) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+    return [""]
+
+
+def session_folder(pids: set[int]) -> Path:
+    """The folder of our own that these processes of Ray have their session in."""
+    words = "\0".join(word for pid in pids for word in command_line(pid))
+    (folder,) = set(re.findall(r"/[^\0=]*epicortex-ray-[^/\0]+(?=/)", words))
+    return Path(folder)
+
+
 @pytest.mark.usefixtures("no_cluster")
 def test_a_ray_of_its_own_gives_the_same_bytes_and_is_gone_afterwards(
     undisturbed: dict[str, Any], tmp_path: Path
@@ -253,11 +266,13 @@ def test_a_run_on_ray_stops_cleanly_or_dies_at_once_and_is_resumed(
         assert at_work(tmp_path / "run", program)
         below = descendants(program.pid)
         assert len(below) > 3
+        folder = session_folder(below)
         os.kill(program.pid, number)
         out, err = program.communicate(timeout=PATIENCE)
         assert program.returncode == code, err
         assert ("epicortex resume" in out) is (number == signal.SIGTERM)
-        assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below))  # noqa: B023
+        assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below), 30)  # noqa: B023
+        assert until(lambda: not folder.exists(), 30)  # noqa: B023
         words = ["resume", tmp_path / "run", "--quiet", "--engine", "ray"]
         if number == signal.SIGTERM:
             assert f"epicortex resume {tmp_path / 'run'} --engine ray" in out
@@ -323,12 +338,9 @@ def test_a_ray_of_its_own_is_closed_to_others(tmp_path: Path) -> None:
         places = listening(ours)
         assert len(places) >= 4
         assert all(address.is_loopback for address, _, _ in places), places
-        commands = {pid: Path(f"/proc/{pid}/cmdline").read_text(errors="replace") for pid in ours}
-        folders = set(re.findall(r"/[^\0=]*epicortex-ray-[^/\0]+(?=/)", "\0".join(commands.values())))
-        assert len(folders) == 1
-        assert stat.S_IMODE(Path(folders.pop()).stat().st_mode) == 0o700
+        assert stat.S_IMODE(session_folder(ours).stat().st_mode) == 0o700
         # Another user of this machine knows the port, and has no token.
-        (head,) = [pid for pid, words in commands.items() if words.split("\0")[0].endswith("gcs_server")]
+        (head,) = [pid for pid in ours if command_line(pid)[0].endswith("gcs_server")]
         (port,) = [port for _, port, pid in places if pid == head]
         code = f"import ray; ray.init(address='127.0.0.1:{port}'); print('joined')"
         for token in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):

@@ -4,17 +4,17 @@ shared by all, and ended with the last. One that the program itself has made is 
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import math
 import os
 import secrets
-import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ import ray
 from ray._private import ray_constants
 from ray._raylet import AuthenticationTokenLoader, Config
 
+from epicortex.engines import ray_guard
 from epicortex.errors import EngineError
 
 #: Ray makes sockets some 62 characters below its folder, and a socket's path has at most 107.
@@ -56,9 +57,12 @@ class _Session(threading.Thread):
 
     def run(self) -> None:
         try:
-            with _temporary_folder() as folder, _private() if self.address is None else nullcontext():
+            name = secrets.token_hex(16)
+            closed = _private() if self.address is None else nullcontext()
+            with _guarded_folder(name) as folder, closed:
                 try:
-                    _init(self.address, self._cpus, folder)
+                    with _environment({ray_guard.MARK: name}):
+                        _init(self.address, self._cpus, folder)
                     self.started.set()
                     self.finished.wait()
                 finally:
@@ -186,27 +190,28 @@ def _knock(address: str) -> None:
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """A folder that only this user can enter, whatever Ray does below it; gone at the end.
+def _guarded_folder(session: str) -> Iterator[Path]:
+    """A folder that only this user can enter, whatever Ray does below it.
 
-    What a killed process left is removed first: its lock can be taken then.
+    A process of our own removes it at the end, with all that is left of this Ray, even if we are killed.
     """
-    for place in (Path(tempfile.gettempdir()), Path("/tmp")):
-        if len(str(place / _PREFIX)) + len("12345678/r") <= _LONGEST_FOLDER:
+    for place in (tempfile.gettempdir(), "/tmp"):
+        if len(place) + len(f"/{_PREFIX}12345678/r") <= _LONGEST_FOLDER:
             break
-    for left in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError), (left / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+    for name in ("r", "empty"):
+        (folder / name).mkdir()
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", ray_guard.__file__, session, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
-        with (folder / "lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            for name in ("r", "empty"):
-                (folder / name).mkdir()
-            yield folder
+        yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        guard.communicate()
 
 
 @contextmanager
