@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from epicortex import cli
 from epicortex.cli import COMMANDS, main
@@ -135,6 +137,15 @@ def test_a_full_disk_behind_a_storage_error_has_its_own_exit_code(
     monkeypatch.setattr(cli, "_dispatch", fail)
     assert main([]) == 3
     assert "the disk is full" in capsys.readouterr().err
+
+
+def test_too_little_memory_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for make in (lambda: np.zeros(2**58, np.uint8), lambda: torch.zeros(2**58, dtype=torch.uint8)):
+        monkeypatch.setattr(cli, "_dispatch", lambda _, make=make: make())
+        assert main([]) == 4
+        assert capsys.readouterr().err.startswith("epicortex: there is too little memory for this: ")
 
 
 def test_a_bug_is_one_line_and_a_file_with_the_traceback(

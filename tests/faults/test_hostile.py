@@ -12,11 +12,19 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from epicortex.storage import strict
+from epicortex.champion import file as champions
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, Genome
+from epicortex.storage import strict, tensors
+from tests.champions import make_champion
 from tests.faults.make_fixture import FIXTURES
 from tests.faults.test_damage import FILES
 from tests.faults.world import THOROUGH, Ended, Nursery, counted
@@ -73,9 +81,9 @@ def sized(header: object) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def survived(nursery: Nursery, sentinel: Path, *words: object) -> Ended:
+def survived(nursery: Nursery, sentinel: Path, *words: object, **options: Any) -> Ended:
     """Run a command on something hostile: it works or refuses, in bounds, and nothing else happens."""
-    ended = nursery.run(*words)
+    ended = nursery.run(*words, **options)
     assert ended.code in (0, 2, 3, 4), ended
     assert "Traceback" not in ended.err, ended
     assert ended.code == 0 or ended.refusal
@@ -176,6 +184,52 @@ def test_a_checkpoint_with_the_right_checksums_and_absurd_content_is_refused(
             with tally.case(what):
                 assert survived(nursery, sentinel, "resume", run).code == 2
             shutil.rmtree(run)
+
+
+SIZES = {
+    "a genome of 9 billion parameters": (
+        'start_genome = "none"',
+        'start_genome = "{\\"format\\":1,\\"input_shape\\":[1,8,8],\\"layers\\":[{\\"type\\":\\"full\\",'
+        '\\"nodes\\":90000},{\\"type\\":\\"full\\",\\"nodes\\":100000}],\\"classes\\":10}"',
+    ),
+    "a million networks": ("initial_networks = 4", "initial_networks = 1000000"),
+}
+
+
+def test_founders_that_do_not_fit_into_memory_are_refused_before_they_are_made(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    sentinel = tmp_path / "executed"
+    with counted("configs, rightly sealed, that ask for more memory than there is") as tally:
+        for what, change in SIZES.items():
+            run = Path(shutil.copytree(OLD, tmp_path / "run"))
+            shutil.rmtree(run / "checkpoints")
+            reseal_config(run, *change)
+            with tally.case(what):
+                ended = survived(nursery, sentinel, "resume", run, memory_limit=4_000_000_000)
+                assert ended.code == 2, ended
+                assert "GB of memory are needed, and there are" in ended.refusal
+            shutil.rmtree(run)
+
+
+def test_a_small_model_with_a_huge_input_is_refused(nursery: Nursery, tmp_path: Path) -> None:
+    """A stride of 20,000 makes four values of more than a thousand million; it takes three weights."""
+    sentinel, model = tmp_path / "executed", tmp_path / "model.safetensors"
+    small = Genome((1, 20, 20), (ConvLayer(((1, 1),), (10, 10)),), 3)
+    champion = replace(make_champion(), phenotype=draw_phenotype(small, rng=np.random.default_rng(1)))
+    arrays, texts = tensors.parse(b"".join(champions.model_file(champion)), "here")
+    ((name, text),) = texts.items()
+    values = strict.unseal(text.encode(), "here")
+    values["genome"]["input_shape"] = [1, 40_000, 40_000]
+    values["genome"]["layers"][0]["stride"] = [20_000, 20_000]
+    model.write_bytes(b"".join(tensors.serialise(arrays, {name: strict.sealed(values).decode()})))
+    assert model.stat().st_size < 1500
+    picture = tmp_path / "picture.png"
+    Image.new("L", (9, 9)).save(picture)
+    with counted("small models that ask for more memory than there is") as tally:
+        for words in (("predict", model, picture), ("export", model, "--to", tmp_path / "model.pt2")):
+            with tally.case(words[0]):
+                assert "values at one of its layers" in survived(nursery, sentinel, *words).refusal
 
 
 def write_state(run: Path, text: bytes) -> None:

@@ -7,8 +7,10 @@ Turning it into a module is one call, made late, since it needs torch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +18,7 @@ from epicortex.data.dataset import Scaling
 from epicortex.errors import DataError, StorageError
 from epicortex.families.layered.genome import Genome
 from epicortex.families.layered.phenotype import Array, Phenotype
+from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import decode_layered, encode_layered
@@ -121,6 +124,8 @@ def read(path: Path) -> Champion:
     facts = strict.build(Facts, values, where)
     if len(facts.classes) != phenotype.genome.classes:
         raise StorageError(f"{where}: {len(facts.classes)} names for {phenotype.genome.classes} classes")
+    if (reason := too_much(_sample_bytes(phenotype.genome.shapes))) is not None:
+        raise StorageError(f"{where}: for a single sample {reason}")
     if facts.weights_sha256 != _digest(arrays):
         raise StorageError(f"{where} is damaged: its weights do not match their checksum")
     return Champion(phenotype, scaling, facts)
@@ -161,6 +166,11 @@ import epicortex
 network = epicortex.load("model.safetensors")
 ```
 """
+
+
+def _sample_bytes(shapes: Sequence[Sequence[int]]) -> int:
+    """About what a sample takes at the layer where it takes most, in float32."""
+    return 4 * max(math.prod(below) + math.prod(above) for below, above in pairwise(shapes))
 
 
 def _scaling(scaling: Scaling) -> str:

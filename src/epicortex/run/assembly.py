@@ -22,6 +22,7 @@ from epicortex.evolution import Evolution
 from epicortex.families.layered import OPERATORS, LayeredFamily, Operator, Rules
 from epicortex.families.layered.genome import Genome
 from epicortex.families.layered.phenotype import Phenotype
+from epicortex.machine import too_much
 
 if TYPE_CHECKING:
     from epicortex.engines import Engine, WorkerSetup
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from epicortex.families.activations import Activations
 
 ENTRY_POINTS: Final = "epicortex.operators"
+#: About what a network takes besides its weights.
+_NETWORK_BYTES: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,18 @@ def make_evolution(
         start=Genome.from_json(start) if start else None,
     )
     return Evolution(config, family, ancestor)
+
+
+def founders(evolution: Evolution) -> EcosystemState:
+    """The state before the first generation, if there is memory for it; settings may come from anyone."""
+    genome = getattr(evolution.family, "start", None)
+    each = _NETWORK_BYTES + 4 * getattr(genome, "parameters", 0)
+    networks = evolution.config.evolution.initial_networks
+    if (reason := too_much(networks * each)) is not None:
+        raise ConfigError(
+            f"evolution.initial_networks is {networks}; for so many networks of this size {reason}"
+        )
+    return evolution.start()
 
 
 def _installed(name: str, others: Iterable[str]) -> Operator:

@@ -106,7 +106,7 @@ def evolve(
         # What cannot work is refused before there is a folder.
         setup = preparation.worker_setup(config, data_set, extensions)
         run = _Run(evolution, data_set, setup, hooks)
-        state = evolution.start()
+        state = preparation.founders(evolution)
         if out is None:
             return run(workers, state)
         info = RunInfo.now(data=data_set.name, data_digest=data_set.digest, command=command)
@@ -155,7 +155,7 @@ def resume(
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
         evolution = preparation.make_evolution(config, data_set, extensions, folder.ancestor())
         folder.change(config)
-        state = start.state if start else evolution.start()
+        state = start.state if start else preparation.founders(evolution)
         setup = preparation.worker_setup(config, data_set, extensions)
         return _Run(evolution, data_set, setup, hooks)(workers, state, folder, start)
 

@@ -23,6 +23,8 @@ MAX_SPATIAL_DIMENSIONS: Final = 3
 MAX_LAYERS: Final = 1_000
 MAX_NODES: Final = 1_000_000
 MAX_PARAMETERS: Final = 10**10
+#: What a sample may become between two layers, or be at first.
+MAX_VALUES: Final = 10**8
 
 Shape: TypeAlias = tuple[int, ...]
 LayerType: TypeAlias = Literal["conv", "full", "out"]
@@ -330,6 +332,8 @@ def _validate(genome: Genome) -> None:
     for index, layer in enumerate(genome.hidden, 1):
         _validate_layer(f"layer {index} ({layer.type})", layer, shape)
         shape = output_shape(layer, shape)
+    if any(math.prod(shape) > MAX_VALUES for shape in genome.shapes):
+        raise GenomeError(f"a sample has more than {MAX_VALUES} values at one of its layers")
     if genome.parameters > MAX_PARAMETERS:
         raise GenomeError(f"{genome.parameters} parameters are more than {MAX_PARAMETERS}")
 
