@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from epicortex.config import FORMAT_VERSION, Config, fields
+from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
 from epicortex.machine import available_cores
 
@@ -175,7 +175,7 @@ def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
 
 def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> None:
     """Lay what a TOML text says over the preset it names, or over `base`."""
-    data = _parsed(text, origin)
+    data = parse(text, origin)
     named = data.pop(_BASE, base)
     version = data.pop(_FORMAT, FORMAT_VERSION)
     data.pop(_NOTES, None)
@@ -204,15 +204,6 @@ def _read(path: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise ConfigError(f"preset {path} is not UTF-8 text") from None
-
-
-def _parsed(text: str, origin: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{origin} is not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{origin} is nested too deeply to be a config") from None
 
 
 def _without_none(layer: Layer) -> Layer:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from epicortex.config import FORMAT_VERSION, Config
 from epicortex.config import resolving as settings
+from epicortex.config.reading import parse
 from epicortex.errors import ConfigError, StorageError
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.storage import atomic, codec, strict, tensors
@@ -168,8 +168,8 @@ def _unsealed(data: bytes, file: Path) -> tuple[str, dict[str, Any]]:
     sound = match is not None and hashlib.sha256(match[1]).hexdigest().encode() == match[2]
     try:
         text = data.decode("utf-8")
-        values = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        values = parse(text, str(file))
+    except (UnicodeDecodeError, ConfigError):
         raise StorageError(f"{file} is damaged: it is not TOML") from None
     # A newer version may seal its files otherwise: its number is looked at first.
     version = values.get("format")
