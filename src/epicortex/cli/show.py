@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -46,6 +47,8 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what there is to know about a run."""
     story = read(arguments.folder)
+    for note in story.run.notes:
+        print(f"epicortex: {clean(note)}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(as_json(story), ensure_ascii=False, indent=2))
         return 0
@@ -128,7 +131,8 @@ def status(story: Story) -> str:
     from epicortex.ecosystem import budget
     from epicortex.run.consent import resume_command
 
-    settings, done = story.run.config.evolution, len(story.run.history)
+    settings, history = story.run.config.evolution, story.run.history
+    done = history[-1]["generation"] if history else 0
     best = story.champion.facts if story.champion else None
     if best is not None and settings.target is not None and best.fitness >= settings.target:
         return f"the target of {100 * settings.target:g} % is reached"
@@ -216,10 +220,13 @@ def kernels(layer: Layer) -> str:
 def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
     from rich.text import Text
 
+    if not ancestors:
+        yield Text("Lineage: not known, since networks.jsonl is gone", style="bold")
+        return
     if len(ancestors) == 1:
         yield Text("Lineage: the champion is a founder", style="bold")
         return
-    founders = [str(ancestor.id) for ancestor in ancestors if not ancestor.parents]
+    founders = [str(one.id) for one in ancestors if not one.parents] or ["before networks.jsonl begins"]
     some = founders[:10] + (["…"] if len(founders) > 10 else [])
     whose = f"network {some[0]}" if len(founders) == 1 else f"networks {', '.join(some)}"
     before = plural(len(ancestors) - 1, "ancestor")

@@ -179,7 +179,11 @@ class _Run:
         """From a state to the end, whatever ends it."""
         config = self.evolution.config
         with ExitStack() as stack:
-            recorder = stack.enter_context(closing(Recorder(folder, start))) if folder else None
+            recorder = (
+                stack.enter_context(closing(Recorder(folder, start, note=self.hooks.watcher.note)))
+                if folder
+                else None
+            )
             history = list(recorder.history) if recorder else []
             best = preparation.describe_champion(state, config, self.data)
             if recorder and best:

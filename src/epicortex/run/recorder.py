@@ -6,7 +6,8 @@ the run at the next call. What the files hold is left to the modules beside this
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -28,16 +29,28 @@ class Recorder:
     """The files of a run that goes on from a checkpoint, or from its beginning."""
 
     def __init__(
-        self, folder: RunFolder, start: Checkpoint | None, *, phenotypes: PhenotypeCodec = LAYERED
+        self,
+        folder: RunFolder,
+        start: Checkpoint | None,
+        *,
+        phenotypes: PhenotypeCodec = LAYERED,
+        note: Callable[[str], None] = warnings.warn,
     ) -> None:
-        """Cut the logs back to where the run goes on; checkpoints of what is cut off are of no use then."""
+        """Cut the logs back to where the run goes on; checkpoints of what is cut off are of no use then.
+
+        `note` takes what a person should know; it may be called from the recorder's thread.
+        """
         self.folder = folder
+        self._note = note
         self._phenotypes = phenotypes
         checkpoint.remove_after(folder.path / "checkpoints", start.state.generation if start else 0)
         for name in _LOGS:
             atomic.cut(folder.path / name, start.logs[name].length if start else 0)
         self.history = lines.read_history(folder.path / "history.jsonl")
         self._logs = {name: Log(folder.path / name) for name in _LOGS}
+        if start and not self.history:
+            self.history = lines.remembered(start.state)
+            self._logs["history.jsonl"].append(b"".join(strict.dump(line) + b"\n" for line in self.history))
         self._scalars: Scalars | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="epicortex-recorder")
         self._pending: Future[None] | None = None
@@ -90,6 +103,9 @@ class Recorder:
     ) -> None:
         path = self.folder.path
         self.folder.check()
+        for log in self._logs.values():
+            if log.restore():
+                self._note(f"{log.path} was removed or replaced; it is back, whole")
         self._logs["networks.jsonl"].append(lines.network_lines(evaluated, self._phenotypes))
         if best is not None:
             champion.write(path / "champion", best)

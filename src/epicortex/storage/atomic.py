@@ -231,8 +231,7 @@ class Log:
         self._digest = hashlib.sha256()
         self._length = 0
         with explained(path):
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            self._descriptor = os.open(path, flags, 0o666)
+            self._descriptor = self._open()
             sync_folder(path.parent)
             for block in iter(lambda: os.read(self._descriptor, 1 << 20), b""):
                 self._digest.update(block)
@@ -242,6 +241,33 @@ class Log:
     def mark(self) -> LogMark:
         """Length and hash of all that was appended."""
         return LogMark(self._length, self._digest.hexdigest())
+
+    def restore(self) -> bool:
+        """Put the file back where somebody removed or replaced it; True if that was needed.
+
+        What was written is still there behind the open file. A file that somebody cut off is another matter,
+        and an `UnwritableError`: a run must not go on as if its lines were there.
+        """
+        with explained(self.path):
+            if os.fstat(self._descriptor).st_size < self._length:
+                raise UnwritableError(f"{self.path} was cut off by somebody else; resume to go on")
+            if is_at(self._descriptor, self.path):
+                return False
+            replace_file(self.path, self._blocks())
+            os.close(self._descriptor)
+            self._descriptor = self._open()
+        return True
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(self.path, flags, 0o666)
+
+    def _blocks(self) -> Iterator[bytes]:
+        place = 0
+        while place < self._length:
+            block = os.pread(self._descriptor, min(1 << 20, self._length - place), place)
+            yield block
+            place += len(block)
 
     def append(self, data: bytes) -> None:
         """Add bytes at the end; they survive this process at once, a power cut after `sync`."""
@@ -274,6 +300,10 @@ def matches(path: Path, mark: LogMark, *, exactly: bool = False) -> bool:
             digest.update(block)
             left -= len(block)
     return not left and digest.hexdigest() == mark.sha256
+
+
+#: The mark of a log that has nothing in it.
+EMPTY: Final = LogMark(0, hashlib.sha256().hexdigest())
 
 
 def cut(path: Path, length: int) -> None:

@@ -10,13 +10,13 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import StorageError
-from epicortex.storage import atomic, codec, strict, tensors
+from epicortex.storage import atomic, codec, lines, strict, tensors
 from epicortex.storage.atomic import LogMark
 from epicortex.storage.codec import LAYERED, Arrays, PhenotypeCodec
 
@@ -131,6 +131,7 @@ def read_latest(
     for generation in reversed(generations(folder)):
         try:
             checkpoint = read(folder, generation, run=run, phenotypes=phenotypes)
+            checkpoint = _without_what_is_gone(checkpoint, run_folder, problems)
             for name, mark in checkpoint.logs.items():
                 if not atomic.matches(run_folder / name, mark):
                     raise StorageError(
@@ -145,6 +146,16 @@ def read_latest(
             f"{run_folder} cannot be resumed: " + "; ".join(problems) + f". To start again, remove {folder}"
         )
     return None, problems
+
+
+def _without_what_is_gone(checkpoint: Checkpoint, run_folder: Path, problems: list[str]) -> Checkpoint:
+    """The checkpoint as it is used where somebody removed a log: that begins anew, and the run goes on."""
+    marks = dict(checkpoint.logs)
+    for name, mark in checkpoint.logs.items():
+        if lines.is_gone(run_folder / name, mark):
+            problems.append(lines.gone(run_folder / name))
+            marks[name] = atomic.EMPTY
+    return replace(checkpoint, logs=marks)
 
 
 def read_marks(run_folder: Path, *, run: str) -> Mapping[str, LogMark]:

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -124,10 +125,28 @@ def read_history(path: Path, mark: LogMark | None = None) -> list[dict[str, Any]
         return dict(value)
 
     lines = list(_lines(path, checked, mark))
-    for number, line in enumerate(lines, 1):
-        if line["generation"] != number:
+    # A log that was removed begins anew with the generation that its run went on from.
+    for number, (before, line) in enumerate(pairwise(lines), 2):
+        if line["generation"] != before["generation"] + 1:
             raise StorageError(f"{path}, line {number}: this is generation {line['generation']}")
     return lines
+
+
+def remembered(state: EcosystemState) -> list[dict[str, Any]]:
+    """What a state alone still knows of a run's history: its own generation, without its times."""
+    if state.tally is None:
+        return []
+    return [history_line(state.tally, train_seconds=0.0, evolve_seconds=0.0, seconds=0.0)]
+
+
+def is_gone(path: Path, mark: LogMark | None) -> bool:
+    """Whether a log that should hold something is not there at all."""
+    return mark is not None and mark.length > 0 and not os.path.lexists(path)
+
+
+def gone(path: Path) -> str:
+    """What is said of such a log."""
+    return f"{path} is gone, and what it told of earlier generations with it"
 
 
 def read_networks(path: Path, mark: LogMark | None = None) -> Iterator[NetworkLine]:
