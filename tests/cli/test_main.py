@@ -263,3 +263,16 @@ def test_a_terminal_without_the_characters_is_no_error(epicortex: Command) -> No
     done = epicortex("data", "list", "digits", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "digits" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["report RUN --out PIPE", "export RUN --to PIPE"])
+def test_a_pipe_is_not_replaced_by_a_file(
+    command: str, finished: tuple[Path, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe.safetensors"
+    os.mkfifo(pipe)
+    places = {"RUN": str(finished[0]), "PIPE": str(pipe)}
+    said = refusal(capsys, *(places.get(word, word) for word in command.split()))
+    assert "it is a device, a pipe or a socket" in said
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

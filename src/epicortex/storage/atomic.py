@@ -55,8 +55,10 @@ def explained(path: Path, doing: str = "written") -> Iterator[None]:
 def replace_file(path: Path, chunks: Iterable[Bytes]) -> str:
     """Write a whole file in the place of `path`, durable and in one step; gives its SHA-256.
 
-    A reader, or a crash at any moment, sees the old file or the new one, never a part.
+    A reader, or a crash at any moment, sees the old file or the new one, never a part. A link
+    is replaced, not followed; a device or a pipe, or a link to one, is refused.
     """
+    refuse_irregular(path)
     temporary = path.with_name(f".{path.name}{_TEMPORARY}")
     with explained(path):
         try:
@@ -182,6 +184,19 @@ def refuse_link(path: Path) -> None:
     with explained(path, "read"):
         if path.is_symlink():
             raise StorageError(f"{path} is a symbolic link; give the folder it leads to: {path.readlink()}")
+
+
+def refuse_irregular(path: Path) -> None:
+    """Refuse to write a file where there is something else; a link is taken for what it leads to."""
+    with explained(path, "looked at"):
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return  # nothing there, or what the write itself will say better
+    if stat.S_ISDIR(mode):
+        raise StorageError(f"{path} cannot be written: it is a folder")
+    if not stat.S_ISREG(mode):
+        raise StorageError(f"{path} cannot be written: it is a device, a pipe or a socket")
 
 
 def make_folder(path: Path) -> None:
