@@ -157,7 +157,7 @@ def test_a_config_can_name_things_but_make_nothing_run(nursery: Nursery, tmp_pat
             reseal_config(run, old, new.replace("PIPE", str(pipe)))
             with tally.case(what):
                 survived(nursery, sentinel, "show", run)
-                ended = survived(nursery, sentinel, "resume", run)
+                ended = survived(nursery, sentinel, "resume", run, "--trust")
                 assert ended.code != 0, ended
                 assert says.replace("PIPE", str(pipe)) in ended.err
             shutil.rmtree(run)
@@ -184,6 +184,40 @@ def test_a_checkpoint_with_the_right_checksums_and_absurd_content_is_refused(
             with tally.case(what):
                 assert survived(nursery, sentinel, "resume", run).code == 2
             shutil.rmtree(run)
+
+
+def test_a_run_that_was_sent_reads_and_writes_nothing_of_its_own_choice(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    sentinel = tmp_path / "executed"
+    table, elsewhere = tmp_path / "table.csv", tmp_path / "elsewhere"
+    table.write_text("v,label\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    asks = {
+        "data.source": ('source = "digits"', f'source = "{table}"'),
+        "data.directory": ('directory = "none"', f'directory = "{elsewhere}"'),
+        "data.max_bytes": ("max_bytes = 4294967296", "max_bytes = 42949672960"),
+        "data.max_pixels": ("max_pixels = 50000000", "max_pixels = 500000000"),
+    }
+    with counted("runs that were sent and name files or lift limits") as tally:
+        for name, change in asks.items():
+            run = Path(shutil.copytree(OLD, tmp_path / "run"))
+            reseal_config(run, *change)
+            with tally.case(name):
+                assert survived(nursery, sentinel, "show", run).code == 0
+                assert survived(nursery, sentinel, "report", run).code == 0
+                assert "was sealed by somebody else" in (run / "report.html").read_text()
+                refused = survived(nursery, sentinel, "resume", run)
+                assert refused.code == 2
+                assert f"{name} = " in refused.refusal
+                assert "give --trust to allow it" in refused.refusal
+                assert not elsewhere.exists()
+                if name != "data.source":  # whose data is not that of the run
+                    assert survived(nursery, sentinel, "resume", run, "--trust").code == 0
+                    # from now on it is this user's own
+                    again = survived(nursery, sentinel, "resume", run, "--generations", "4")
+                    assert again.code == 0, again
+            shutil.rmtree(run)
+            shutil.rmtree(elsewhere, ignore_errors=True)
 
 
 SIZES = {

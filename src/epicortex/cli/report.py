@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from epicortex.cli.parsing import Parser
+from epicortex.cli.parsing import Parser, add_trust
+from epicortex.text import clean
 
 
 def add_arguments(parser: Parser) -> None:
@@ -14,11 +15,15 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a run, also of one going on")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where to write it (RUN/report.html)")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where the built-in data sets are")
+    add_trust(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and say where it is."""
     from epicortex import report
 
-    print(report.write(arguments.folder, out=arguments.out, data_dir=arguments.data_dir))
+    path = report.write(
+        arguments.folder, out=arguments.out, data_dir=arguments.data_dir, trust=arguments.trust
+    )
+    print(clean(str(path)))
     return 0

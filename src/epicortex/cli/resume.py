@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from epicortex.cli import watching
 from epicortex.cli.evolve import SHORT, add_common, chosen_fitness, chosen_optimiser
-from epicortex.cli.parsing import Parser, add_settings, add_short, settings_given
+from epicortex.cli.parsing import Parser, add_settings, add_short, add_trust, settings_given
 
 if TYPE_CHECKING:
     from epicortex.run.lifecycle import Result, Watcher
@@ -35,6 +35,7 @@ def add_arguments(parser: Parser) -> None:
     fixed = {option: (name, argparse.SUPPRESS) for option, (name, _) in SHORT.items() if option not in _SHORT}
     add_short(parser, fixed)
     add_common(parser)
+    add_trust(parser)
     add_settings(parser, MAY_CHANGE_ON_RESUME)
 
 
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             operators=extensions.operators,
             fitness=chosen_fitness(config, extensions),
             optimiser=chosen_optimiser(config, extensions),
+            trust=arguments.trust,
             watcher=watcher,
             stop=stop,
         )

@@ -6,13 +6,16 @@ A setting given on the command line or in Python is a decision; the same setting
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
-from epicortex.config import Config
+from epicortex.config import Config, DataConfig
 from epicortex.config import resolving as settings
+from epicortex.config.fields import shown
 from epicortex.config.resolving import LOCAL_ENGINES
+from epicortex.data.catalog import BUILT_INS
 from epicortex.errors import ConfigError
+from epicortex.storage.folder import is_own
 
 
 def check_engine(config: Config, changes: Mapping[str, object]) -> None:
@@ -31,6 +34,35 @@ def check_engine(config: Config, changes: Mapping[str, object]) -> None:
             f"this run trained on the cluster {address}; give --ray.address again to join it, "
             "or --engine processes to train on this machine"
         )
+
+
+def check_files(folder: Path, config: Config, decided: Collection[str], *, trust: bool = False) -> None:
+    """Refuse a run of somebody else whose files say where to read, or lift a limit, that nobody decided.
+
+    `decided` are the settings that a person gave; `trust` is a decision about all of them.
+    """
+    if trust or is_own(folder):
+        return
+    asked = {name: value for name, value in _asked(config.data).items() if name not in decided}
+    if asked:
+        what = ", ".join(f"{name} = {shown(value)}" for name, value in asked.items())
+        raise ConfigError(
+            f"{folder} was sealed by somebody else, and its files ask for {what}; give --trust to allow it"
+        )
+
+
+def _asked(data: DataConfig) -> dict[str, object]:
+    """Paths of the sender's choice, and limits above the usual."""
+    plain = DataConfig()
+    asked: dict[str, object] = {}
+    if data.source is not None and data.source not in BUILT_INS:
+        asked["data.source"] = data.source
+    if data.directory is not None:
+        asked["data.directory"] = data.directory
+    for name in ("max_pixels", "max_bytes"):
+        if getattr(data, name) > getattr(plain, name):
+            asked[f"data.{name}"] = getattr(data, name)
+    return asked
 
 
 def consented(config: Config, changes: Mapping[str, object], note: Callable[[str], None]) -> Config:

@@ -124,6 +124,7 @@ def resume(
     fitness: FitnessFunction | None = None,
     optimiser: Callable[..., Any] | None = None,
     engine: Engine | None = None,
+    trust: bool = False,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
     on_generation: Callable[[dict[str, Any]], None] | None = None,
@@ -133,12 +134,17 @@ def resume(
 
     Only settings in `config.MAY_CHANGE_ON_RESUME` may change. The end is the same, bit for bit, as that of a
     run that was never interrupted. What was handed over in Python has to be handed over again.
+
+    A run of somebody else that names files or lifts limits is refused unless those are among `changes`, or
+    you `trust` it.
     """
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     extensions = Extensions(operators, fitness, optimiser, engine)
     with ExitStack() as stack:
         folder = stack.enter_context(closing(RunFolder.open(Path(path))))
         config = preparation.changed(folder.config, changes or {})
+        decided = {*(changes or {}), *(["data.source"] if data is not None else [])}
+        consent.check_files(folder.path, config, decided, trust=trust)
         workers = engine or stack.enter_context(
             engines.create(
                 config.training.engine, None, consent.consented(config, changes or {}, hooks.watcher.note)

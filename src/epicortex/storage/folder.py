@@ -19,7 +19,7 @@ from epicortex.config import resolving as settings
 from epicortex.config.reading import parse
 from epicortex.errors import ConfigError, StorageError
 from epicortex.families.layered.phenotype import Phenotype
-from epicortex.storage import atomic, codec, strict, tensors
+from epicortex.storage import atomic, codec, key, strict, tensors
 from epicortex.storage.lock import NAME as LOCK
 from epicortex.storage.lock import Lock
 from epicortex.versions import versions
@@ -29,6 +29,7 @@ _ANCESTOR: Final = "ancestor.safetensors"
 _FOLDERS: Final = ("checkpoints", "champion", "tensorboard")
 _MAX_CONFIG: Final = 4_000_000
 _SEAL: Final = re.compile(rb"(.*\n)# sha256 ([0-9a-f]{64})\n", re.DOTALL)
+_SIGNED: Final = re.compile(rb"(.*\n)# by ([0-9a-f]{64})\n# sha256 [0-9a-f]{64}\n", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,8 @@ class RunFolder:
         return cls(path, lock, config, info)
 
     def change(self, config: Config) -> None:
-        """Go on with other settings, from now on."""
-        if config != self.config:
+        """Go on with these settings from now on; the run is this user's own then, whoever began it."""
+        if config != self.config or not is_own(self.path):
             _write_config(self.path, config, self.info)
             self.config = config
 
@@ -162,6 +163,12 @@ def read_config(path: Path) -> tuple[Config, RunInfo]:
         raise StorageError(str(error)) from None
 
 
+def is_own(path: Path) -> bool:
+    """Whether this user's key sealed the config of a run, so that nobody else can have written it."""
+    match = _SIGNED.fullmatch(atomic.read_file(path / _CONFIG, limit=_MAX_CONFIG))
+    return match is not None and key.is_signed(match[1], match[2].decode())
+
+
 def _unsealed(data: bytes, file: Path) -> tuple[str, dict[str, Any]]:
     """The text of a config.toml that is as it was written, and what TOML makes of it."""
     match = _SEAL.fullmatch(data)
@@ -194,6 +201,8 @@ def _write_config(path: Path, config: Config, info: RunInfo) -> None:
             settings.dumps(config),
         ]
     ).encode()
+    if (own := key.signature(text)) is not None:
+        text += f"# by {own}\n".encode()
     seal = f"# sha256 {hashlib.sha256(text).hexdigest()}\n".encode()
     atomic.replace_file(path / _CONFIG, [text, seal])
 
