@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
-from epicortex.storage.atomic import replace_file
+from epicortex.storage.atomic import refuse_irregular, replace_file
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -58,8 +58,7 @@ def check_target(to: Path) -> None:
         raise ConfigError(f"{to} does not say what to write: its name must end in {', '.join(ENDINGS)}")
     if not to.parent.is_dir():
         raise StorageError(f"{to} cannot be written: there is no folder {to.parent}")
-    if to.is_dir():
-        raise StorageError(f"{to} cannot be written: it is a folder")
+    refuse_irregular(to)
     if to.suffix == ".onnx":
         for name in ("onnx", "onnxscript"):
             try:

@@ -7,9 +7,11 @@ Turning it into a module is one call, made late, since it needs torch.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from epicortex import registry
 from epicortex.data.dataset import Scaling
 from epicortex.errors import ConfigError, DataError, GenomeError, StorageError
 from epicortex.families.family import Array, Family, Outline
+from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
@@ -126,6 +129,8 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
     champion = Champion(phenotype, family, scaling, strict.build(Facts, values, where))
     if len(champion.classes) != champion.outline.outputs:
         raise StorageError(f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes")
+    if (reason := too_much(_sample_bytes(champion.outline))) is not None:
+        raise StorageError(f"{where}: for a single sample {reason}")
     if champion.facts.weights_sha256 != _digest(arrays):
         raise StorageError(f"{where} is damaged: its weights do not match their checksum")
     return champion
@@ -188,6 +193,12 @@ import epicortex
 network = epicortex.load("model.safetensors")
 ```
 """
+
+
+def _sample_bytes(outline: Outline) -> int:
+    """About what a sample takes at the part where it takes most, in float32."""
+    shapes = [outline.input_shape, *(part.output for part in outline.parts)]
+    return 4 * max((math.prod(below) + math.prod(above) for below, above in pairwise(shapes)), default=0)
 
 
 def _scaling(scaling: Scaling) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from epicortex import machine
 from epicortex.cli.parsing import Parser, UsageError, unknown
 from epicortex.errors import EngineError, EpiCortexError, RunError, UnwritableError
 from epicortex.text import clean
@@ -138,6 +139,8 @@ def _say(line: str, code: int) -> int:
 
 
 def _bug(error: Exception) -> int:
+    if machine.is_out_of_memory(error):
+        return _say(f"there is too little memory for this: {error}".removesuffix(": "), CANNOT_GO_ON)
     if os.environ.get("EPICORTEX_DEBUG"):
         traceback.print_exception(error)
         return BUG

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -50,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex import registry
 
     story = read(arguments.folder, registry.load(arguments.plugin).parts)
+    for note in story.run.notes:
+        print(f"epicortex: {clean(note)}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(as_json(story), ensure_ascii=False, indent=2))
         return 0
@@ -133,12 +136,14 @@ def status(story: Story) -> str:
     """Whether the run is over, and why."""
     from epicortex.ecosystem import stopping
     from epicortex.ecosystem.stopping import Progress
+    from epicortex.run.consent import resume_command
 
-    settings, history = story.run.config.evolution, story.run.history
-    if reason := stopping.reason(Progress.of_history(history, story.run.config), settings):
+    settings = story.run.config.evolution
+    progress = Progress.of_history(story.run.history, story.run.config)
+    if reason := stopping.reason(progress, settings):
         return reason
-    done = f"{len(history)} of {settings.generations} generations are done"
-    return f"{done}; epicortex resume {story.run.path} goes on"
+    command = resume_command(story.run.path, story.run.config)
+    return f"{progress.generations} of {settings.generations} generations are done; {command} goes on"
 
 
 def _seconds(story: Story) -> float:
@@ -208,10 +213,13 @@ def kernels(shapes: Sequence[Sequence[int]]) -> str:
 def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
     from rich.text import Text
 
+    if not ancestors:
+        yield Text("Lineage: not known, since networks.jsonl is gone", style="bold")
+        return
     if len(ancestors) == 1:
         yield Text("Lineage: the champion is a founder", style="bold")
         return
-    founders = [str(ancestor.id) for ancestor in ancestors if not ancestor.parents]
+    founders = [str(one.id) for one in ancestors if not one.parents] or ["before networks.jsonl begins"]
     some = founders[:10] + (["…"] if len(founders) > 10 else [])
     whose = f"network {some[0]}" if len(founders) == 1 else f"networks {', '.join(some)}"
     before = plural(len(ancestors) - 1, "ancestor")
