@@ -22,6 +22,7 @@ from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import decode_layered, encode_layered
+from epicortex.text import clean, markdown
 
 if TYPE_CHECKING:
     from epicortex.families.layered.network import Network
@@ -145,16 +146,17 @@ def card(champion: Champion) -> str:
         if facts.test_accuracy is None
         else f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
     )
+    data = clean(facts.data).replace("`", "?")
     return f"""# Champion of an EpiCortex run
 
-A classifier of `{facts.data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
+A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
 - Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %
 {tested}- Parameters: {genome.parameters:,}
 - Input: {" × ".join(map(str, genome.input_shape))}; {_scaling(champion.scaling)}
 - Activations: {facts.conv_activation} (convolutions), {facts.full_activation} (full layers)
-- Classes: {", ".join(facts.classes[:100])}
+- Classes: {", ".join(map(markdown, facts.classes[:100]))}
 
 | layer | what | output | parameters |
 |---|---|---|---|

@@ -14,6 +14,7 @@ from epicortex.report.gathering import kernel_counts
 from epicortex.report.mistakes import Tested
 from epicortex.report.story import Material
 from epicortex.report.words import Measure, share, times
+from epicortex.storage.folder import is_own
 from epicortex.text import NOTHING, count, duration, listed, one_line, plural
 
 NAMES: Final = {
@@ -106,7 +107,8 @@ def _config(material: Material) -> dict[str, Any]:
     return {
         "command": reproduction.command(config, "again"),
         "command_notes": notes,
-        "typed": one_line(info.command, 5000),
+        # nobody is to copy a command that somebody else wrote in our name
+        "typed": one_line(info.command, 5000) if is_own(material.run.path) else "",
         "preset": reproduction.nearest_preset(config),
         "settings": reproduction.rows(config),
     }
