@@ -769,3 +769,32 @@ def test_the_labels_of_a_csv_count_too(tmp_path: Path) -> None:
     path.write_text("v,label\n" + "".join(f"{n % 7},{n:0190d}x\n" for n in range(1000)))
     with pytest.raises(DataError, match=r"data\.max_bytes"):
         load(path, data_dir=tmp_path, options=DataOptions(max_bytes=100_000))
+
+
+def test_what_a_killed_process_left_in_the_cache_is_removed(tmp_path: Path) -> None:
+    fill(tmp_path / "pets", count=10)
+    cache = tmp_path / "data" / "cache"
+    cache.mkdir(parents=True)
+    code = (
+        "import os, sys; from pathlib import Path; from epicortex.data import cachefile\n"
+        "with cachefile.replacing(Path(sys.argv[1])) as stream:\n"
+        "    stream.write(b'half'); stream.flush(); print(flush=True); sys.stdin.read()"
+    )
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(cache / name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for name in ("killed", "at-work")
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    writers[0].kill()
+    writers[0].communicate()
+    for left in cache.iterdir():
+        os.utime(left, (0, 0))
+    opened(tmp_path / "pets", tmp_path)
+    names = sorted(path.name.split(".")[1] for path in cache.iterdir() if path.name.startswith("."))
+    assert names == ["at-work"]
+    writers[1].communicate()
+    assert (cache / "at-work").read_bytes() == b"half"

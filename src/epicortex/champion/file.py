@@ -23,6 +23,7 @@ from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
+from epicortex.text import clean, markdown
 
 FORMAT: Final = 2
 MAX_MODEL: Final = 1 << 36
@@ -172,16 +173,17 @@ def card(champion: Champion) -> str:
         else f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
     )
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
+    data = clean(facts.data).replace("`", "?")
     return f"""# Champion of an EpiCortex run
 
-A classifier of `{facts.data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
+A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
 - Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %
 {tested}- Parameters: {outline.parameters:,}
 - Multiplications for a sample: {outline.cost:,}
 - Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
-{more}- Classes: {", ".join(facts.classes[:100])}
+{more}- Classes: {", ".join(map(markdown, facts.classes[:100]))}
 
 | layer | what | output | parameters |
 |---|---|---|---|

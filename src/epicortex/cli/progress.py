@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.text import clean, duration, percent, plural
+from epicortex.text import clean, duration, percent, plural, shell
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -148,7 +147,8 @@ def signals() -> Iterator[Stopper]:
 
 
 def _interrupted(command: str, received: int | None) -> int:
-    print(f"stopped; this goes on:  {command}")
+    with suppress(OSError):  # the terminal may be what went away
+        print(f"stopped; this goes on:  {command}", flush=True)
     return 128 + (received or signal.SIGINT)
 
 
@@ -164,10 +164,10 @@ def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     print(f"          {plural(outline.parameters, 'parameter')}, {outline.key}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
-    print(f"results   {folder}")
+    print(f"results   {clean(str(folder))}")
     if quiet:
         return
-    run = shlex.quote(str(folder))
+    run = shell([str(folder)])
     steps = [text.format(run=run) for command, text in _NEXT if command in COMMANDS]
     for number, step in enumerate(steps):
         print(f"{'' if number else 'next':<9} {step}")

@@ -6,7 +6,6 @@ Everything is read from the run's files, none of which can make anything run; to
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.text import NOTHING, clean, count, duration, percent, plural, times
+from epicortex.text import NOTHING, clean, count, duration, json_text, percent, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,11 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
     for note in story.run.notes:
         print(f"epicortex: {clean(note)}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(as_json(story), ensure_ascii=False, indent=2))
+        print(json_text(as_json(story)))
         return 0
-    from rich.console import Console
+    from epicortex.cli.display import plain_console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     console.width = min(console.width, _WIDEST)
     for part in _parts(story, console, every_ancestor=arguments.all):
         console.print(part)
@@ -155,7 +154,7 @@ def _seconds(story: Story) -> float:
 def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[Any]:
     from rich.text import Text
 
-    yield Text(f"{story.run.path}", style="bold")
+    yield Text(clean(str(story.run.path)), style="bold")
     yield f"data      {clean(story.run.info.data)}, seed {story.run.config.evolution.seed}"
     yield f"run       {status(story)} ({duration(_seconds(story))})"
     if story.champion is None:

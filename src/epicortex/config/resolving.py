@@ -8,7 +8,6 @@ meant. Files only name operators, engines and the like; nothing read here is imp
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -23,7 +22,7 @@ from epicortex.config.models import FORMAT_VERSION, MOVED, Config
 from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
 from epicortex.machine import available_cores
-from epicortex.text import did_you_mean
+from epicortex.text import did_you_mean, shell
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
@@ -176,7 +175,7 @@ def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
     if isinstance(engine, str) and engine not in LOCAL_ENGINES and "training.engine" not in changes:
         raise ConfigError(
             f"{layers.origins['training.engine']}: training.engine is {fields.shown(engine)}, which a file "
-            f"cannot choose; give --engine {shlex.quote(engine)} to use it"
+            f"cannot choose; give --engine {shell([engine])} to use it"
         )
     if address is not None and changes.get("training.engine") == "ray" and "ray.address" not in changes:
         raise ConfigError(

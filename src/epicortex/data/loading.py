@@ -23,7 +23,7 @@ from epicortex.data.readers.folder import from_folder
 from epicortex.data.readers.npz import from_npz
 from epicortex.data.readers.table import from_csv, from_parquet
 from epicortex.data.scanning import scan
-from epicortex.errors import DataError
+from epicortex.errors import DataError, UnwritableError
 
 DEFAULTS = DataOptions()
 _FILES: dict[str, Callable[..., DataSet]] = {".npz": from_npz, ".csv": from_csv, ".parquet": from_parquet}
@@ -158,10 +158,8 @@ def cached(data: Path, name: str, key: str, print_: str, make: Callable[[], Data
     made = make()
     try:
         return made.save(path, fingerprint=print_)
-    except OSError as error:
-        return made.with_notes(
-            f"the cache {path} could not be written ({error.strerror}): the data is kept in memory"
-        )
+    except UnwritableError as error:
+        return made.with_notes(f"there is no cache, and the data is kept in memory: {error}")
 
 
 def _unknown(source: str) -> DataError:

@@ -5,7 +5,6 @@ A setting given on the command line or in Python is a decision; the same setting
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from epicortex.config.resolving import LOCAL_ENGINES
 from epicortex.data.catalog import BUILT_INS
 from epicortex.errors import ConfigError
 from epicortex.storage.folder import is_own
+from epicortex.text import shell
 
 
 def check_engine(config: Config, changes: Mapping[str, object]) -> None:
@@ -27,7 +27,7 @@ def check_engine(config: Config, changes: Mapping[str, object]) -> None:
     if engine not in LOCAL_ENGINES and "training.engine" not in changes:
         raise ConfigError(
             f"this run trained with the engine {engine}, which a file cannot choose; give "
-            f"--engine {shlex.quote(engine)} again, or --engine processes to train on this machine"
+            f"--engine {shell([engine])} again, or --engine processes to train on this machine"
         )
     if engine == "ray" and address is not None and "ray.address" not in changes:
         raise ConfigError(
@@ -90,4 +90,4 @@ def resume_command(folder: Path, config: Config, plugins: Iterable[Path] = ()) -
         words += ["--ray.address", config.ray.address]
     for plugin in plugins:
         words += ["--plugin", str(plugin)]
-    return shlex.join(words)
+    return shell(words)

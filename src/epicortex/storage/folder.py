@@ -7,7 +7,9 @@ resumed from it alone. What the other files hold is left to the modules beside t
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
 import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -22,11 +24,14 @@ from epicortex.families.family import Arrays, Family
 from epicortex.storage import atomic, codec, key, strict, tensors
 from epicortex.storage.lock import NAME as LOCK
 from epicortex.storage.lock import Lock
+from epicortex.text import shell
 from epicortex.versions import versions
 
 _CONFIG: Final = "config.toml"
 _ANCESTOR: Final = "ancestor.safetensors"
 _FOLDERS: Final = ("checkpoints", "champion", "tensorboard")
+#: Paths have an end (4096 bytes on Linux, 1024 elsewhere), and the files of a run need some of it.
+_LONGEST_PATH: Final = (4096 if sys.platform == "linux" else 1024) - 128
 _MAX_CONFIG: Final = 4_000_000
 _SEAL: Final = re.compile(rb"(.*\n)# sha256 ([0-9a-f]{64})\n", re.DOTALL)
 _SIGNED: Final = re.compile(rb"(.*\n)# by ([0-9a-f]{64})\n# sha256 [0-9a-f]{64}\n", re.DOTALL)
@@ -86,6 +91,10 @@ class RunFolder:
 
         An ancestor is given as its family encodes it.
         """
+        if len(os.fsencode(path.absolute())) > _LONGEST_PATH:
+            raise StorageError(
+                f"{path.name} is in too deep a folder: a run's files need room for their names"
+            )
         atomic.refuse_link(path)
         with atomic.explained(path, "made"):
             path.mkdir(parents=True, exist_ok=True)
@@ -220,7 +229,8 @@ def _refuse_occupied(path: Path) -> None:
         names = {entry.name for entry in path.iterdir()}
     if _CONFIG in names:
         raise StorageError(
-            f"{path} already holds a run; go on with `epicortex resume {path}`, or choose another folder"
+            f"{path} already holds a run; go on with `{shell(['epicortex', 'resume', str(path)])}`, "
+            "or choose another folder"
         )
     foreign = {name for name in names if name not in (LOCK, _ANCESTOR) and not atomic.is_temporary(name)}
     if foreign:
