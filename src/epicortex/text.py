@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import json
 import math
+import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -136,6 +140,56 @@ def clean(text: str) -> str:
     'a b ?[31mred'
     """
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def shell(words: Iterable[str]) -> str:
+    """Words as a command that can be copied into a shell; what cannot be printed is written as an escape.
+
+    >>> print(shell(["epicortex", "show", "my run"]))
+    epicortex show 'my run'
+    >>> print(shell(["show", "a\\x1b[31m'b"]))
+    show $'a\\x1b[31m\\'b'
+    """
+    return " ".join(_shell_word(word) for word in words)
+
+
+def _shell_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    return f"$'{''.join(map(_shell_letter, word))}'"
+
+
+def _shell_letter(letter: str) -> str:
+    if letter in "\\'":
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "surrogateescape"))
+
+
+def json_text(value: object) -> str:
+    """Plain data as JSON that a terminal can show: what it could take for a command is escaped.
+
+    >>> print(json_text({"name": "Zürich \\x9b31m"}))
+    {
+      "name": "Zürich \\u009b31m"
+    }
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return re.sub(r"[^ -~\n]", lambda letter: _json_letter(letter[0]), text)
+
+
+def _json_letter(letter: str) -> str:
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
+
+
+def markdown(text: str) -> str:
+    """A text from a file for a page in Markdown: one line, in which nothing is markup.
+
+    >>> markdown("<b>*cat*</b>\\n")
+    '&lt;b&gt;\\\\*cat\\\\*&lt;/b&gt;'
+    """
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(clean(text), quote=False))
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

@@ -15,9 +15,10 @@ import termios
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.cli.conftest import SMALL, Here, run_command, words
+from tests.cli.conftest import SMALL, Command, Here, run_command, words
 from tests.contracts.world import PATIENCE
 
 Finished = tuple[Path, "subprocess.CompletedProcess[str]"]
@@ -133,6 +134,18 @@ def test_a_signal_stops_after_a_checkpoint_and_resume_ends_with_the_same_bytes(
     same_bytes(run, whole)
 
 
+def test_a_run_under_nohup_outlives_its_terminal(finished: Finished, tmp_path: Path) -> None:
+    whole, _ = finished
+    more = ("evolve", "digits", *SMALL, "--generations", "5", "--training.fitness-on", "validation")
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(["nohup", *words(*more)], cwd=tmp_path, stdout=out, stderr=out, text=True)
+    run = tmp_path / "runs" / "digits-1"
+    wait_for(run / "history.jsonl", 1, process)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=PATIENCE) == 0
+    same_bytes(run, whole)
+
+
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     # A long training in the engine's own thread is not finished first.
     args = ("--engine", "serial", "--training.min-steps", "1000000", "--training.fitness-on", "validation")
@@ -216,3 +229,14 @@ def test_in_a_terminal_the_display_is_live_and_ctrl_c_stops_the_run(tmp_path: Pa
     assert "Traceback" not in text
     assert text.rstrip().endswith("runs/digits-1")
     assert "\x1b[?25h" in text, "the cursor must be visible again"
+
+
+def test_a_run_lives_with_emoji_in_its_path_and_that_of_its_data(epicortex: Command, tmp_path: Path) -> None:
+    data, run = tmp_path / "data 🧠.npz", tmp_path / "run 😀"
+    rng = np.random.default_rng(1)
+    np.savez(data, x=rng.random((60, 6, 6), dtype=np.float32), y=np.arange(60) % 3)
+    done = epicortex("evolve", str(data), *SMALL, "--generations", "1", "--out", str(run))
+    assert done.returncode == 0, done.stderr
+    done = epicortex("resume", str(run), "--generations", "2")
+    assert done.returncode == 0, done.stderr
+    assert epicortex("show", str(run)).returncode == 0

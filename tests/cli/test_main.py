@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from epicortex import cli
 from epicortex.cli import COMMANDS, main
@@ -140,6 +142,15 @@ def test_a_full_disk_behind_a_storage_error_has_its_own_exit_code(
     assert "the disk is full" in capsys.readouterr().err
 
 
+def test_too_little_memory_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for make in (lambda: np.zeros(2**58, np.uint8), lambda: torch.zeros(2**58, dtype=torch.uint8)):
+        monkeypatch.setattr(cli, "_dispatch", lambda _, make=make: make())
+        assert main([]) == 4
+        assert capsys.readouterr().err.startswith("epicortex: there is too little memory for this: ")
+
+
 def test_a_bug_is_one_line_and_a_file_with_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -267,6 +278,6 @@ def test_a_pipe_is_not_replaced_by_a_file(
     os.mkfifo(pipe)
     places = {"RUN": str(finished[0]), "PIPE": str(pipe)}
     said = refusal(capsys, *(places.get(word, word) for word in command.split()))
-    assert "not a regular file" in said
+    assert "it is a device, a pipe or a socket" in said
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]

@@ -10,9 +10,9 @@ import pytest
 
 from epicortex.cli import main
 from epicortex.engines import check_engine, create, names
-from epicortex.engines.cores import available_cores
 from epicortex.engines.serial import SerialEngine
 from epicortex.errors import ConfigError, EngineError
+from epicortex.machine import available_cores
 from tests.contracts.world import settings, setup
 
 

@@ -128,6 +128,13 @@ class HelpAllAction(argparse.Action):
         parser.exit()
 
 
+def add_trust(parser: argparse._ActionsContainer) -> None:
+    """The option that takes a run of somebody else at its word."""
+    parser.add_argument(
+        "--trust", action="store_true", help="read what the files of a run that was sent to you name"
+    )
+
+
 def add_short(parser: argparse._ActionsContainer, options: Mapping[str, tuple[str, str]]) -> None:
     """Short options for settings: option -> (dotted name, help)."""
     from epicortex.config import fields

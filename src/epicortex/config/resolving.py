@@ -8,7 +8,6 @@ meant. Files only name operators, engines and the like; nothing read here is imp
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -20,12 +19,17 @@ from pydantic_core import ErrorDetails
 
 from epicortex.config import fields
 from epicortex.config.models import FORMAT_VERSION, MOVED, Config
+from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
-from epicortex.text import did_you_mean
+from epicortex.machine import available_cores
+from epicortex.text import did_you_mean, shell
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
 MAX_FILE_BYTES: Final = 1_000_000
+#: The engines that a file may choose: they start no code but ours, and on this machine alone.
+LOCAL_ENGINES: Final = ("serial", "processes")
+_MOST_PER_CORE: Final = 4
 #: What else a file may hold at its top: the preset it changes, and what a run notes about itself.
 _BASE, _FORMAT, _NOTES = "preset", "format", "run"
 
@@ -96,8 +100,18 @@ def resolve(
     """
     layers = _Layers()
     _lay_preset(layers, preset)
+    _leave_to_person(layers, changes or {})
     layers.lay(fields.by_section(changes or {}), "")
     return layers.config(called or {})
+
+
+def most_workers() -> int:
+    """How many workers a file may ask for on this machine.
+
+    >>> most_workers() >= 4
+    True
+    """
+    return _MOST_PER_CORE * available_cores()
 
 
 def changed(config: Config, /, **sections: Mapping[str, object]) -> Config:
@@ -139,7 +153,7 @@ def dumps(config: Config) -> str:
     lines = []
     for section, values in _sections(config.model_dump()).items():
         heading = [f"[{section}]"] if section else []
-        lines += [*heading, *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
+        lines += [*heading, *(f"{name} = {toml(value)}" for name, value in values.items()), ""]
     return "\n".join(lines)
 
 
@@ -154,9 +168,30 @@ def _lay_preset(layers: _Layers, preset: str | Path) -> None:
     _lay_text(layers, _read(path), str(preset), base=DEFAULT_PRESET)
 
 
+def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
+    """Refuse what a preset file may not decide, since it may come from anyone, unless a person decides it."""
+    training, ray = (layers.values.get(section, {}) for section in ("training", "ray"))
+    engine, address, workers = training.get("engine"), ray.get("address"), training.get("workers")
+    if isinstance(engine, str) and engine not in LOCAL_ENGINES and "training.engine" not in changes:
+        raise ConfigError(
+            f"{layers.origins['training.engine']}: training.engine is {fields.shown(engine)}, which a file "
+            f"cannot choose; give --engine {shell([engine])} to use it"
+        )
+    if address is not None and changes.get("training.engine") == "ray" and "ray.address" not in changes:
+        raise ConfigError(
+            f"{layers.origins['ray.address']}: ray.address is {fields.shown(address)}; a file cannot join a "
+            "cluster: give --ray.address to join it, or --ray.address none to train on this machine"
+        )
+    if type(workers) is int and workers > most_workers() and "training.workers" not in changes:
+        raise ConfigError(
+            f"{layers.origins['training.workers']}: training.workers is {workers}; a file may ask for "
+            f"at most {most_workers()} on this machine: give --workers to use more"
+        )
+
+
 def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> None:
     """Lay what a TOML text says over the preset it names, or over `base`."""
-    data = _parsed(text, origin)
+    data = parse(text, origin)
     named = data.pop(_BASE, base)
     version = data.pop(_FORMAT, FORMAT_VERSION)
     data.pop(_NOTES, None)
@@ -212,15 +247,6 @@ def _read(path: Path) -> str:
         raise ConfigError(f"preset {path} is not UTF-8 text") from None
 
 
-def _parsed(text: str, origin: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{origin} is not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{origin} is nested too deeply to be a config") from None
-
-
 def _without_none(layer: Layer) -> Layer:
     """TOML has no null: `name = "none"` says it, where a field may be none."""
     known = fields.settings()
@@ -269,13 +295,18 @@ def _no_preset(name: object) -> str:
     )
 
 
-def _toml(value: object) -> str:
+def toml(value: object) -> str:
+    """A value as TOML writes it.
+
+    >>> print(toml({"text": "π 😀", "list": [1, 2.5]}))
+    {"text" = "π 😀", "list" = [1, 2.5]}
+    """
     if value is None:
         return f'"{fields.NONE}"'
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{toml(key)} = {toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)

@@ -192,10 +192,6 @@ def _run(
 ) -> Result:
     if state == "new":
         return evolve(config.data.source, config, out=folder, watcher=watcher, stop=stop, command=command)
-    here, _ = read_config(folder)
-    changes = {
-        name: value_of(config, name)
-        for name in sorted(MAY_CHANGE_ON_RESUME)
-        if value_of(here, name) != value_of(config, name)
-    }
+    # Also what is as it was: engines and places are the plan's decision, not that of the run's files.
+    changes = {name: value_of(config, name) for name in sorted(MAY_CHANGE_ON_RESUME)}
     return resume(folder, changes, watcher=watcher, stop=stop)

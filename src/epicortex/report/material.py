@@ -47,10 +47,13 @@ class Material:
         return self.tested.accuracy if noted is None and isinstance(self.tested, Tested) else noted
 
 
-def read(run_folder: Path, *, data_dir: Path | None = None, parts: Parts | None = None) -> Material:
+def read(
+    run_folder: Path, *, data_dir: Path | None = None, parts: Parts | None = None, trust: bool = False
+) -> Material:
     """All that a report is made from; anything unsound in the folder is a `StorageError`.
 
-    `parts` holds the family, where it is a person's own.
+    `parts` holds the family, where it is a person's own; `trust` allows the data that somebody else's run
+    names.
     """
     run = read_run(run_folder)
     champion = run.champion(parts) if run.history else None
@@ -60,5 +63,5 @@ def read(run_folder: Path, *, data_dir: Path | None = None, parts: Parts | None 
     family = champion.family if champion else None
     followed = frozenset(one.id for one in ancestors)
     summary = summarise(run.networks(), run.history, family=family, followed=followed)
-    tested = mistakes.look(run, champion, data_dir) if champion else "there is no champion yet."
+    tested = mistakes.look(run, champion, data_dir, trust=trust) if champion else "there is no champion yet."
     return Material(run, Unit.of(run.config.training.fitness), champion, ancestors, summary, tested)

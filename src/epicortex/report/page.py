@@ -18,13 +18,16 @@ def write(
     data_dir: Path | str | None = None,
     *,
     parts: Parts | None = None,
+    trust: bool = False,
 ) -> Path:
     """Write a run's report, by default to `report.html` in its folder, and give its path.
 
     The run may still be going on. `data_dir` is where the built-in data sets are, if not where the run's
-    config says. `parts` holds a family of one's own, if the run has one.
+    config says. `parts` holds a family of one's own, if the run has one. The data that the run of somebody
+    else names is looked at only if you `trust` it.
     """
-    material = read(Path(run_folder), data_dir=None if data_dir is None else Path(data_dir), parts=parts)
+    place = None if data_dir is None else Path(data_dir)
+    material = read(Path(run_folder), data_dir=place, parts=parts, trust=trust)
     path = Path(run_folder) / "report.html" if out is None else Path(out)
     atomic.replace_text(path, render(material))
     return path

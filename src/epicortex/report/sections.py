@@ -15,6 +15,7 @@ from epicortex.report import anatomy, legend, narrative, tables, tree
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import kernel_counts
+from epicortex.storage.folder import is_own
 from epicortex.text import NOTHING, count, duration, listed, one_line, plural, share, times
 
 NAMES: Final = {
@@ -107,7 +108,8 @@ def _config(material: Material) -> dict[str, Any]:
     return {
         "command": commands.evolve_command(config, "again"),
         "command_notes": notes,
-        "typed": one_line(info.command, 5000),
+        # nobody is to copy a command that somebody else wrote in our name
+        "typed": one_line(info.command, 5000) if is_own(material.run.path) else "",
         "preset": commands.nearest_preset(config),
         "settings": commands.setting_rows(config),
     }
