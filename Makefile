@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help install demo test check lint types format bench docs faults cluster-test clean
+.PHONY: help install demo test check lint types format bench docs faults cluster-test native sanitize clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,20 @@ faults: install ## Kill, truncate, fill and flood for real; prints a table (an h
 cluster-test: install ## Install Ray and MPI, and test the engines over all four (under ten minutes)
 	$(BIN)/python -m pip install --quiet --editable '.[ray,mpi]'
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" tests/contracts tests/engines tests/cluster
+
+CSRC := src/epicortex/native/csrc
+
+native: ## Build the native library inside the source tree, with warnings as errors
+	cmake -S $(CSRC) -B build/native -DEPX_STRICT=ON
+	cmake --build build/native --parallel 2
+	cmake -E copy_if_different build/native/libepicortex_native.* src/epicortex/native/
+
+sanitize: install ## Run the native tests and the fuzzer under AddressSanitizer and UBSan (some minutes)
+	cmake -S $(CSRC) -B build/sanitize -DEPX_STRICT=ON -DEPX_SANITIZE=ON
+	cmake --build build/sanitize --parallel 2
+	build/sanitize/fuzz 3000
+	EPICORTEX_NATIVE_LIBRARY=$(abspath build/sanitize/libepicortex_native.so) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		$(BIN)/pytest -q tests/native
 
 bench: install ## Measure most of what docs/performance.md states
 	$(BIN)/python -m benchmarks

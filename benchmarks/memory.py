@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import row
+from epicortex.pages.plots import Figure, axis
 from epicortex.pages.svg import picture
-from epicortex.report.figures import Figure, axis
 
 ROWS = Path("memory.jsonl")
 

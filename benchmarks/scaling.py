@@ -30,8 +30,8 @@ from epicortex.engines.serving import inward, outward
 from epicortex.evolution import Evolution
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily
+from epicortex.pages.plots import Figure, axis
 from epicortex.pages.svg import picture
-from epicortex.report.figures import Figure, axis
 from epicortex.run.lifecycle import evolve
 from epicortex.storage import checkpoint, lines
 from epicortex.storage.atomic import LogMark

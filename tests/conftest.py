@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
 # Before torch is imported anywhere: small networks gain nothing from threads, and tests run in parallel.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The key that runs are sealed with is the tests' own.
+_own = tempfile.TemporaryDirectory(prefix="epicortex-tests-")
+os.environ["XDG_DATA_HOME"] = _own.name
 
 settings.register_profile(
     "epicortex",

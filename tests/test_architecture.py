@@ -16,11 +16,11 @@ import epicortex
 PACKAGE = Path(epicortex.__file__).parent
 #: From the lowest to the highest. Rooms of one row do not import each other.
 ROWS = (
-    ("errors", "text", "randomness", "versions"),
+    ("errors", "machine", "text", "randomness", "versions"),
     ("registry",),
     ("config",),
-    ("families",),
     ("native",),
+    ("families",),
     ("ecosystem",),
     ("evolution",),
     ("storage",),

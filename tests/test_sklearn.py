@@ -120,7 +120,9 @@ def test_it_works_in_a_pipeline_a_cross_validation_and_a_grid_search() -> None:
     search = GridSearchCV(pipeline, grid, cv=2).fit(x, names)
     assert search.score(x, names) > 0.5
     assert set(search.predict(x)) <= set(names)
-    assert search.best_estimator_[-1].networks in (3, 4)
+    tried = [parameters["evolvedclassifier__networks"] for parameters in search.cv_results_["params"]]
+    assert tried == [3, 4]
+    assert search.best_estimator_[-1].networks == tried[search.best_index_]
 
 
 def test_a_clone_has_the_parameters_and_nothing_learnt(fitted: EvolvedClassifier) -> None:

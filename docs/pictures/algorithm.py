@@ -12,7 +12,8 @@ from matplotlib.patches import Rectangle
 
 from epicortex.families.layered import Rules, cross, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, Genome
-from epicortex.families.layered.phenotype import Phenotype, kernel_mask
+from epicortex.families.layered.phenotype import Phenotype
+from epicortex.families.layered.placing import kernel_mask
 
 IMAGES = Path(__file__).parent.parent / "images"
 BLUE, RED, GREY = "#2b6cb0", "#c53030", "#a0aec0"
@@ -101,7 +102,7 @@ def crossover() -> None:
 
 
 def _is_gene_of(child: Phenotype, parent: Phenotype, node: int) -> bool:
-    shapes = [network.genome.hidden[0].kernels[node] for network in (child, parent)]  # type: ignore[union-attr]
+    shapes = [network.genome.hidden[0].kernels[node] for network in (child, parent)]
     if shapes[0] != shapes[1]:
         return False
     values = []

@@ -1,8 +1,34 @@
-"""`python -m epicortex` is the command `epicortex`."""
+"""Where the command begins: `epicortex`, and `python -m epicortex`, which like it imports nothing from here.
 
+An impatient Ctrl-C during the first imports ends it with one line; all else is left to `cli`.
+"""
+
+import os
+import signal
 import sys
+from pathlib import Path
 
-from epicortex.cli import main
+
+def main() -> int:
+    """Run the command and give its exit code."""
+    impatient = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if impatient:
+        # Not as an exception: imports would swallow it here and there, or print it.
+        signal.signal(signal.SIGINT, _stop)
+    from epicortex.cli import main as run
+
+    if impatient:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run()
+
+
+def _stop(*_: object) -> None:
+    os.write(2, b"epicortex: stopped\n")
+    os._exit(130)
+
 
 if __name__ == "__main__":
+    # Python puts the current folder first; what lies there, such as a torch.py that was sent, is not ours.
+    if not sys.flags.safe_path and Path(sys.path[0]).resolve() != Path(__file__).resolve().parents[1]:
+        del sys.path[0]
     sys.exit(main())

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from epicortex.champion.module import Classifier
-from epicortex.config import Config
+from epicortex.config import Config, EvolutionConfig
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet
 from epicortex.data.values import measure
@@ -27,7 +27,9 @@ from epicortex.run.lifecycle import evolve
 
 #: Of fewer samples a part would be too small to measure fitness on; they are measured on all.
 _ENOUGH: Final = 50
-_FOUNDERS: Final = 64 / 111
+#: The paper's sizes are the defaults; a smaller ecosystem has founders in proportion.
+_PAPER: Final = EvolutionConfig()
+_FOUNDERS: Final = _PAPER.initial_networks / _PAPER.max_networks
 
 
 class EvolvedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

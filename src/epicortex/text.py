@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import html
+import json
 import math
+import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 NOTHING: Final = "–"
+#: With a space that no line ends at.
+PERCENT: Final = "\xa0%"
 _LONGEST: Final = 80
 
 
@@ -16,7 +22,37 @@ def percent(fraction: float | None) -> str:
     >>> percent(0.97834), percent(None)
     ('97.83 %', '–')
     """
-    return NOTHING if fraction is None else f"{100 * fraction:.2f} %"
+    return NOTHING if fraction is None else f"{points(fraction)} %"
+
+
+def times(shape: Iterable[int]) -> str:
+    """A shape.
+
+    >>> times((3, 5))
+    '3×5'
+    """
+    return "×".join(map(str, shape))
+
+
+def points(fraction: float | None) -> str:
+    """A fitness in percent for a table whose heading says so.
+
+    >>> points(0.97834), points(None)
+    ('97.83', '–')
+    """
+    return NOTHING if fraction is None else f"{100 * fraction:.2f}"
+
+
+def share(part: float, whole: float) -> str:
+    """A part in percent.
+
+    >>> share(1, 3), share(0, 0), share(9999, 10000)
+    ('33.3\xa0%', '–', '99.99\xa0%')
+    """
+    if whole <= 0:
+        return NOTHING
+    percent = 100 * part / whole
+    return f"{percent:.{2 if 99 < percent < 100 else 1}f}{PERCENT}"
 
 
 def duration(seconds: float | None) -> str:
@@ -44,15 +80,6 @@ def count(number: float | None) -> str:
     '21,035'
     """
     return NOTHING if number is None else f"{round(number):,}"
-
-
-def times(shape: Iterable[int]) -> str:
-    """A shape for people.
-
-    >>> times((3, 5))
-    '3×5'
-    """
-    return "×".join(map(str, shape))
 
 
 def span(words: Callable[[float], str], numbers: Sequence[float]) -> str:
@@ -84,6 +111,28 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The name that was most likely meant, if any is near.
+
+    >>> nearest("validaton", ["test", "validation"])
+    'validation'
+    """
+    import difflib
+
+    close = difflib.get_close_matches(name, list(names), 1, cutoff)
+    return close[0] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """What a message that refuses a name ends with; nothing where no name is near.
+
+    >>> did_you_mean("evolv", ["evolve", "show"]), did_you_mean("x", ["evolve"])
+    (' (did you mean evolve?)', '')
+    """
+    guess = nearest(name, names)
+    return "" if guess is None else f" (did you mean {guess}?)"
+
+
 def clean(text: str) -> str:
     """One line without control characters: what a file or a file name says must not steer a terminal.
 
@@ -91,6 +140,56 @@ def clean(text: str) -> str:
     'a b ?[31mred'
     """
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def shell(words: Iterable[str]) -> str:
+    """Words as a command that can be copied into a shell; what cannot be printed is written as an escape.
+
+    >>> print(shell(["epicortex", "show", "my run"]))
+    epicortex show 'my run'
+    >>> print(shell(["show", "a\\x1b[31m'b"]))
+    show $'a\\x1b[31m\\'b'
+    """
+    return " ".join(_shell_word(word) for word in words)
+
+
+def _shell_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    return f"$'{''.join(map(_shell_letter, word))}'"
+
+
+def _shell_letter(letter: str) -> str:
+    if letter in "\\'":
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "surrogateescape"))
+
+
+def json_text(value: object) -> str:
+    """Plain data as JSON that a terminal can show: what it could take for a command is escaped.
+
+    >>> print(json_text({"name": "Zürich \\x9b31m"}))
+    {
+      "name": "Zürich \\u009b31m"
+    }
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return re.sub(r"[^ -~\n]", lambda letter: _json_letter(letter[0]), text)
+
+
+def _json_letter(letter: str) -> str:
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
+
+
+def markdown(text: str) -> str:
+    """A text from a file for a page in Markdown: one line, in which nothing is markup.
+
+    >>> markdown("<b>*cat*</b>\\n")
+    '&lt;b&gt;\\\\*cat\\\\*&lt;/b&gt;'
+    """
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(clean(text), quote=False))
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from epicortex.pages.units import Measure
+from epicortex.pages.units import Unit
 from epicortex.paper.comparison import QUANTITIES, Compared
 from epicortex.run.record import load_champion
 from tests.cli.conftest import Here
@@ -71,7 +71,7 @@ def test_it_says_what_cannot_be_concluded_and_in_what_the_sets_differ(
     on, off = modes
     said = " ".join(here("compare", str(on), "--with", str(off)).split())
     assert "With 2 and 2 runs no p below 0.33 can be reached" in said
-    assert "A and B differ in: evolution.speciation (true, false)." in said
+    assert 'A and B differ in: evolution.speciation ("key", "none").' in said
     assert "a bootstrap interval is too narrow" in said
     assert said.endswith("written comparison.html")
     assert (tmp_path / "comparison.html").read_text().count('class="canvas"') == 2
@@ -108,7 +108,7 @@ def test_a_run_counts_once_by_whatever_path_and_its_repetition_is_pointed_out(
 
 
 def test_a_fitness_of_another_kind_is_not_written_in_percent() -> None:
-    own = Compared(QUANTITIES[0], ([3.25], [3.0]), None, None, Measure.of("per_millisecond"))
+    own = Compared(QUANTITIES[0], ([3.25], [3.0]), None, None, Unit.of("per_millisecond"))
     assert (own.text(3.25), own.change(0.25)) == ("3.25", "+0.25")
 
 

@@ -15,9 +15,10 @@ import termios
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.cli.conftest import SMALL, Here, run_command, words
+from tests.cli.conftest import SMALL, Command, Here, run_command, words
 from tests.contracts.world import PATIENCE
 
 Finished = tuple[Path, "subprocess.CompletedProcess[str]"]
@@ -93,7 +94,7 @@ def test_short_options_set_what_they_name(here: Here, tmp_path: Path) -> None:
     assert "the target of 1 % is reached" in said
     text = (tmp_path / "run" / "config.toml").read_text()
     for line in (
-        *("seed = 7", "generations = 3", "target = 0.01", "max_parameters = 5000", "speciation = false"),
+        *("seed = 7", "generations = 3", "target = 0.01", "max_parameters = 5000", 'speciation = "none"'),
         *("initial_networks = 3", "max_networks = 4", "minutes = 5.0", "workers = 1", 'engine = "serial"'),
         *("portion = 0.3", 'fitness_on = "test"', 'source = "digits"'),
     ):
@@ -130,6 +131,18 @@ def test_a_signal_stops_after_a_checkpoint_and_resume_ends_with_the_same_bytes(
     done = run_command(("resume", "runs/digits-1", "--quiet"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "results   runs/digits-1" in done.stdout
+    same_bytes(run, whole)
+
+
+def test_a_run_under_nohup_outlives_its_terminal(finished: Finished, tmp_path: Path) -> None:
+    whole, _ = finished
+    more = ("evolve", "digits", *SMALL, "--generations", "5", "--training.fitness-on", "validation")
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(["nohup", *words(*more)], cwd=tmp_path, stdout=out, stderr=out, text=True)
+    run = tmp_path / "runs" / "digits-1"
+    wait_for(run / "history.jsonl", 1, process)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=PATIENCE) == 0
     same_bytes(run, whole)
 
 
@@ -216,3 +229,14 @@ def test_in_a_terminal_the_display_is_live_and_ctrl_c_stops_the_run(tmp_path: Pa
     assert "Traceback" not in text
     assert text.rstrip().endswith("runs/digits-1")
     assert "\x1b[?25h" in text, "the cursor must be visible again"
+
+
+def test_a_run_lives_with_emoji_in_its_path_and_that_of_its_data(epicortex: Command, tmp_path: Path) -> None:
+    data, run = tmp_path / "data 🧠.npz", tmp_path / "run 😀"
+    rng = np.random.default_rng(1)
+    np.savez(data, x=rng.random((60, 6, 6), dtype=np.float32), y=np.arange(60) % 3)
+    done = epicortex("evolve", str(data), *SMALL, "--generations", "1", "--out", str(run))
+    assert done.returncode == 0, done.stderr
+    done = epicortex("resume", str(run), "--generations", "2")
+    assert done.returncode == 0, done.stderr
+    assert epicortex("show", str(run)).returncode == 0

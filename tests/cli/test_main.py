@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from epicortex import cli
 from epicortex.cli import COMMANDS, main
@@ -62,8 +64,10 @@ def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
         ("evolve digits --evolution.max-networkz 3", ["did you mean --evolution.max-networks?"]),
         ("evolve digits --evolution.max-networks 1", ["evolution.max_networks is 1", "from 2 to 1000000"]),
         ("evolve digits --evolution.initial-species 99", ["initial_species is 99", "at most 16"]),
-        ("evolve digits --evolution.newborns maybe", ["one of trained, scored"]),
-        ("evolve digits --evolution.speciation perhaps", ["true or false"]),
+        ("evolve digits --budget.newborns maybe", ["one of trained, scored"]),
+        ("evolve digits --evolution.speciation perhaps", ["no speciation is called 'perhaps'", "key, none"]),
+        ("evolve digits --evolution.evolve perhaps", ["true or false"]),
+        ("evolve digits --evolution.newborns scored", ["did you mean --budget.newborns?"]),
         ("evolve digits --training.portion 0", ["training.portion is 0.0", "above 0 and at most 1"]),
         ("evolve digits --training.optimiser-arguments 0.1", ["pairs of name and value"]),
         ('evolve digits --training.optimiser-arguments {"lr":', ["pairs of name and value", "JSON object"]),
@@ -138,6 +142,15 @@ def test_a_full_disk_behind_a_storage_error_has_its_own_exit_code(
     assert "the disk is full" in capsys.readouterr().err
 
 
+def test_too_little_memory_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for make in (lambda: np.zeros(2**58, np.uint8), lambda: torch.zeros(2**58, dtype=torch.uint8)):
+        monkeypatch.setattr(cli, "_dispatch", lambda _, make=make: make())
+        assert main([]) == 4
+        assert capsys.readouterr().err.startswith("epicortex: there is too little memory for this: ")
+
+
 def test_a_bug_is_one_line_and_a_file_with_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -208,7 +221,8 @@ def test_help_all_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> Non
     full = capsys.readouterr().out
     for setting in fields.settings().values():
         assert setting.option in full
-        assert setting.option not in short
+        # What stands in no section has no shorter name.
+        assert (setting.option in short) == (not setting.section)
     for option in ("--preset", "--out", "--seed", "--from", "--quiet", "--no-speciation", "--help-all"):
         assert option in short
 
@@ -225,9 +239,10 @@ def test_help_of_resume_lists_only_what_may_change(capsys: pytest.CaptureFixture
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    name, version = capsys.readouterr().out.split()
+    name, version, *arithmetic = capsys.readouterr().out.split()
     assert name == "epicortex"
     assert version[0].isdigit()
+    assert arithmetic[0] in ("(native", "(torch;")
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
@@ -253,3 +268,16 @@ def test_a_terminal_without_the_characters_is_no_error(epicortex: Command) -> No
     done = epicortex("data", "list", "digits", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "digits" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["report RUN --out PIPE", "export RUN --to PIPE"])
+def test_a_pipe_is_not_replaced_by_a_file(
+    command: str, finished: tuple[Path, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe.safetensors"
+    os.mkfifo(pipe)
+    places = {"RUN": str(finished[0]), "PIPE": str(pipe)}
+    said = refusal(capsys, *(places.get(word, word) for word in command.split()))
+    assert "it is a device, a pipe or a socket" in said
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
+import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +218,19 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
 
 
+def command_line(pid: int) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+    return [""]
+
+
+def session_folder(pids: set[int]) -> Path:
+    """The folder of our own that these processes of Ray have their session in."""
+    words = "\0".join(word for pid in pids for word in command_line(pid))
+    (folder,) = set(re.findall(r"/[^\0=]*epicortex-ray-[^/\0]+(?=/)", words))
+    return Path(folder)
+
+
 @pytest.mark.usefixtures("no_cluster")
 def test_a_ray_of_its_own_gives_the_same_bytes_and_is_gone_afterwards(
     undisturbed: dict[str, Any], tmp_path: Path
@@ -242,14 +262,146 @@ def test_a_run_on_ray_stops_cleanly_or_dies_at_once_and_is_resumed(
     words = [*EVOLVE, "--engine", "ray", "--workers", "1", "--out", tmp_path / "run"]
     for number, code in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
         program = start(*words)
+        # first the journal, then an outcome in it
+        assert at_work(tmp_path / "run", program)
         assert at_work(tmp_path / "run", program)
         below = descendants(program.pid)
         assert len(below) > 3
+        folder = session_folder(below)
         os.kill(program.pid, number)
         out, err = program.communicate(timeout=PATIENCE)
         assert program.returncode == code, err
         assert ("epicortex resume" in out) is (number == signal.SIGTERM)
-        assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below))  # noqa: B023
-        words = ["resume", tmp_path / "run", "--quiet"]
+        assert until(lambda: all(state_of(pid) in (None, "Z") for pid in below), 30)  # noqa: B023
+        assert until(lambda: not folder.exists(), 30)  # noqa: B023
+        words = ["resume", tmp_path / "run", "--quiet", "--engine", "ray"]
+        if number == signal.SIGTERM:
+            assert f"epicortex resume {tmp_path / 'run'} --engine ray" in out
+    words = ["resume", tmp_path / "run", "--quiet"]
     assert run(*words, "--engine", "processes")[0] == 0
     assert same_bytes(tmp_path / "run") == undisturbed
+
+
+@pytest.mark.usefixtures("no_cluster")
+def test_workers_import_nothing_from_the_folder_the_command_is_typed_in(tmp_path: Path) -> None:
+    """A run that was sent can hold anything; people change into it and resume it there."""
+    sent, sentinel = tmp_path / "sent", tmp_path / "executed"
+    words = [*EVOLVE, "--training.hang-limit", "60"]
+    assert run(*words, "--out", sent, "--engine", "serial", "--generations", "1")[0] == 0
+    for name in ("torch", "numpy", "epicortex", "cloudpickle"):
+        (sent / f"{name}.py").write_text(f"open({str(sentinel)!r}, 'w')\n")
+    installed = tmp_path / "bin" / "epicortex"  # as an installer writes it
+    installed.parent.mkdir()
+    installed.write_text("import sys\nfrom epicortex.cli import main\nsys.exit(main())\n")
+    for generations, engine in enumerate(("processes", "ray"), 2):
+        more = ["resume", ".", "--engine", engine, "--generations", str(generations)]
+        done = subprocess.run(
+            [sys.executable, installed, *more], cwd=sent, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert not sentinel.exists(), engine
+    (sent / "epicortex.py").unlink()  # `python -m` would take it for the command
+    code, _, err = run("resume", ".", "--engine", "processes", "--generations", "4", cwd=sent)
+    assert code == 0, err
+    assert not sentinel.exists()
+
+
+def listening(pids: set[int]) -> list[tuple[IPv4Address | IPv6Address, int, int]]:
+    """Address, port and process of every TCP socket that these processes listen on."""
+    owners = {}
+    for pid in pids:
+        for entry in Path(f"/proc/{pid}/fd").glob("*"):
+            with suppress(OSError):
+                owners[str(entry.readlink())] = pid
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            owner = owners.get(f"socket:[{words[9]}]")
+            if words[3] == "0A" and owner is not None:
+                address, port = words[1].split(":")
+                # four bytes at a time, in the order of this machine
+                raw = b"".join(bytes.fromhex(address[i : i + 8])[::-1] for i in range(0, len(address), 8))
+                place = ip_address(raw)
+                mapped = place.ipv4_mapped if isinstance(place, IPv6Address) else None
+                found.append((mapped or place, int(port, 16), owner))
+    return found
+
+
+@pytest.mark.usefixtures("no_cluster")
+def test_a_ray_of_its_own_is_closed_to_others(tmp_path: Path) -> None:
+    program = start(*EVOLVE, "--engine", "ray", "--workers", "1", "--out", tmp_path / "run")
+    try:
+        # first the journal, then an outcome in it
+        assert at_work(tmp_path / "run", program)
+        assert at_work(tmp_path / "run", program)
+        ours = {program.pid, *descendants(program.pid)}
+        places = listening(ours)
+        assert len(places) >= 4
+        assert all(address.is_loopback for address, _, _ in places), places
+        assert stat.S_IMODE(session_folder(ours).stat().st_mode) == 0o700
+        # Another user of this machine knows the port, and has no token.
+        (head,) = [pid for pid in ours if command_line(pid)[0].endswith("gcs_server")]
+        (port,) = [port for _, port, pid in places if pid == head]
+        code = f"import ray; ray.init(address='127.0.0.1:{port}'); print('joined')"
+        for token in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
+            mode = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "disabled"}
+            other = subprocess.Popen(
+                [sys.executable, "-c", code],
+                env={**os.environ, **mode, **token},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            with suppress(subprocess.TimeoutExpired):  # Ray may try for minutes
+                assert other.wait(timeout=30) != 0
+            other.kill()
+            assert "joined" not in other.communicate()[0]
+    finally:
+        program.kill()
+        program.communicate()
+
+
+@contextmanager
+def silent(answer: bytes) -> Iterator[int]:
+    """The port of a server that takes every connection, and gives one answer at most."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connection.sendall(answer)
+                    held.append(connection)
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            for connection in held:
+                connection.close()
+
+
+@pytest.mark.parametrize("answer", [b"", b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_a_server_that_is_no_ray_is_refused_in_seconds(tmp_path: Path, answer: bytes) -> None:
+    with silent(answer) as port:
+        began = time.monotonic()
+        words = ["--engine", "ray", "--ray.address", f"127.0.0.1:{port}", "--out", tmp_path / "run"]
+        code, _, err = run(*EVOLVE, *words)
+        assert code == 4, err
+        assert "cannot be joined" in err
+        assert time.monotonic() - began < 60
+
+
+def test_a_server_that_only_greets_as_ray_does_can_be_left(tmp_path: Path) -> None:
+    """Ray itself tries for ten minutes; a signal ends the command meanwhile."""
+    with silent(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])) as port:
+        words = ["--engine", "ray", "--ray.address", f"127.0.0.1:{port}", "--out", tmp_path / "run"]
+        program = start(*EVOLVE, *words)
+        assert until((tmp_path / "run" / "config.toml").exists)
+        time.sleep(3)
+        assert program.poll() is None
+        program.terminate()
+        _, err = program.communicate(timeout=30)
+        assert program.returncode == 128 + signal.SIGTERM, err

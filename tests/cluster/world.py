@@ -17,7 +17,9 @@ EVOLVE = ["evolve", "digits", *SMALL, "--generations", str(GENERATIONS), "--quie
 COMMAND = [sys.executable, "-m", "epicortex"]
 
 
-def start(*words: object, before: list[str] | None = None, **environment: str) -> subprocess.Popen[str]:
+def start(
+    *words: object, before: list[str] | None = None, cwd: Path | None = None, **environment: str
+) -> subprocess.Popen[str]:
     """The command, perhaps begun by another such as mpiexec; it runs from now on."""
     return subprocess.Popen(
         [*(before or []), *COMMAND, *map(str, words)],
@@ -25,6 +27,7 @@ def start(*words: object, before: list[str] | None = None, **environment: str) -
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=cwd,
         env={**os.environ, **environment},
         start_new_session=True,
     )
@@ -45,9 +48,11 @@ def _journaled(folder: Path) -> set[tuple[str, int]]:
     return found
 
 
-def run(*words: object, before: list[str] | None = None, **environment: str) -> tuple[int, str, str]:
+def run(
+    *words: object, before: list[str] | None = None, cwd: Path | None = None, **environment: str
+) -> tuple[int, str, str]:
     """The command from beginning to end: its exit code, what it printed, what it complained about."""
-    program = start(*words, before=before, **environment)
+    program = start(*words, before=before, cwd=cwd, **environment)
     try:
         out, err = program.communicate(timeout=PATIENCE)
     finally:

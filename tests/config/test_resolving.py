@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,7 @@ def test_an_impossible_value_is_refused_with_field_value_and_range(
         ("evolution.max_networkz", "evolution.max_networks, a whole number from 2 to 1000000"),
         ("evolution.max-networks", "evolution.max_networks"),
         ("evolution.batch_size", "training.batch_size"),
+        ("evolution.newborns", "budget.newborns, one of trained, scored"),
         ("training.optimizer", "training.optimiser"),
         ("evolutoin.seed", "(did you mean evolution?)"),
     ],
@@ -179,6 +182,50 @@ def test_a_wrong_file_is_refused_in_one_line_that_names_it(tmp_path: Path, text:
     assert part in line
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 400_000 + "a = 1",
+        '"a" . ' * 100_000 + "a = 1",
+        "[" + "a." * 400_000 + "a]",
+        "\n".join(f"{'a.' * 14}b{n} = 1" for n in range(20_000)),
+        "x = " + "{a = " * 100_000,
+        "x = {" + "a." * 400_000 + "a = 1}",
+        "x = " + "[" * 500_000,
+        "x = " + "9" * 500_000,
+        'x = """' + '\\"""' * 100_000,
+        "x = '''" + "''" * 200_000,
+        "x = 1\n" * 100_000,
+        '"' * 500_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_no_file_takes_long_to_refuse(tmp_path: Path, text: str) -> None:
+    file = write(tmp_path, text)
+    began = time.process_time()
+    with pytest.raises(ConfigError):
+        settings.resolve(file)
+    assert time.process_time() - began < 5
+
+
+def test_a_file_chooses_no_engine_beyond_this_machine_no_cluster_and_no_crowd(tmp_path: Path) -> None:
+    """A preset may come from anyone; what it may not decide, a person can, and the message says how."""
+    file = tmp_path / "sent.toml"
+    ray = {"training.engine": "ray"}
+    for text, changes, says, decided in (
+        ('[training]\nengine = "ray"', {}, "give --engine ray", ray),
+        ('[training]\nengine = "someones"', {}, "give --engine someones", ray),
+        ('[ray]\naddress = "10.0.0.1:1"', ray, "give --ray.address", {**ray, "ray.address": None}),
+        ("[training]\nworkers = 4096", {}, "give --workers", {"training.workers": 4096}),
+    ):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=f"sent.toml: .*{re.escape(says)}"):
+            settings.resolve(file, changes)
+        settings.resolve(file, decided)
+    file.write_text('[training]\nengine = "serial"\nworkers = 4\n[ray]\naddress = "10.0.0.1:1"')
+    assert settings.resolve(file).training.engine == "serial"
+
+
 def test_a_file_that_cannot_be_a_config_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     assert "No such file" in refusal({}, path)
@@ -226,7 +273,7 @@ def test_a_config_written_and_read_is_the_same(
 
 
 def test_a_written_config_holds_every_field_so_later_defaults_change_nothing() -> None:
-    text = settings.dumps(Config())
+    text = "\n" + settings.dumps(Config())
     for setting in fields.settings().values():
         assert f"\n{setting.field} = " in text
 
@@ -257,6 +304,7 @@ full_activation = "relu"
             "selection.parents": "even",
             "culling.spared": "ecosystem",
             "layered.full_activation": "relu",
+            "training.backend": "torch",
         },
     )
     now = text.replace("format = 1", f"format = {FORMAT_VERSION}")

@@ -72,6 +72,9 @@ def started(nodes: int) -> Iterator[Nodes]:
 
     before = dict(os.environ)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # The fitness functions of the tests are found on every node as an installed package would be.
+    root = str(Path(__file__).parents[2])
+    os.environ["PYTHONPATH"] = os.pathsep.join([os.environ.get("PYTHONPATH", ""), root])
     found = Nodes(Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}))
     try:
         for _ in range(nodes):
@@ -80,6 +83,7 @@ def started(nodes: int) -> Iterator[Nodes]:
         os.environ["RAY_ADDRESS"] = found.address
         yield found
     finally:
-        os.environ.pop("RAY_ADDRESS", None)
+        for name in ("RAY_ADDRESS", "PYTHONPATH"):
+            os.environ.pop(name, None)
         os.environ.update(before)
         found.cluster.shutdown()

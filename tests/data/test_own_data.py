@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -709,3 +710,91 @@ def test_a_file_of_another_kind_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "t.pkl").write_bytes(b"")
     with pytest.raises(DataError, match=r"ending in \.npz, \.csv, \.parquet"):
         load(tmp_path / "t.pkl")
+
+
+# What must not go unnoticed
+
+
+def test_files_exchanged_with_equal_times_and_sizes_are_noticed(tmp_path: Path) -> None:
+    """A cache of the old labels would train a new run on them, and nobody would know."""
+    pets = tmp_path / "pets"
+    fill(pets, count=10)
+    for path in pets.rglob("*.png"):
+        os.utime(path, ns=(10**18, 10**18))
+    before = opened(pets, tmp_path)
+    assert opened(pets, tmp_path).digest == before.digest
+    cats, dogs = pets / "cat", pets / "dog"
+    cats.rename(pets / "x")
+    dogs.rename(cats)
+    (pets / "x").rename(dogs)
+    for path in pets.rglob("*.png"):
+        os.utime(path, ns=(10**18, 10**18))
+    after = opened(pets, tmp_path)
+    assert after.digest != before.digest
+
+
+def test_a_table_changed_in_place_with_its_times_put_back_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("v,label\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(40)))
+    stat = path.stat()
+    before = load(path, data_dir=tmp_path)
+    path.write_text("v,label\n" + "".join(f"{n},{'ba'[n % 2]}\n" for n in range(40)))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert path.stat().st_size == stat.st_size
+    assert load(path, data_dir=tmp_path).digest != before.digest
+
+
+def test_long_names_in_a_small_table_take_no_room(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = 400_000
+    numbers = arrow.array(np.arange(rows) % 2, arrow.int32())
+    names = arrow.DictionaryArray.from_arrays(numbers, arrow.array(["a" * 200, "b" * 200]))
+    path = tmp_path / "t.parquet"
+    parquet.write_table(arrow.table({"v": numbers, "label": names}), path)
+    assert path.stat().st_size < 500_000
+    tracemalloc.start()
+    try:
+        data = load(path, data_dir=tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert data.classes == ("a" * 200, "b" * 200)
+    assert peak < 100e6  # as an array of texts they would take 320 MB
+    with pytest.raises(DataError, match=r"more than data\.max_bytes allows"):
+        load(path, data_dir=tmp_path, options=DataOptions(max_bytes=rows * 8))
+
+
+def test_the_labels_of_a_csv_count_too(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("v,label\n" + "".join(f"{n % 7},{n:0190d}x\n" for n in range(1000)))
+    with pytest.raises(DataError, match=r"data\.max_bytes"):
+        load(path, data_dir=tmp_path, options=DataOptions(max_bytes=100_000))
+
+
+def test_what_a_killed_process_left_in_the_cache_is_removed(tmp_path: Path) -> None:
+    fill(tmp_path / "pets", count=10)
+    cache = tmp_path / "data" / "cache"
+    cache.mkdir(parents=True)
+    code = (
+        "import os, sys; from pathlib import Path; from epicortex.data import cachefile\n"
+        "with cachefile.replacing(Path(sys.argv[1])) as stream:\n"
+        "    stream.write(b'half'); stream.flush(); print(flush=True); sys.stdin.read()"
+    )
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(cache / name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for name in ("killed", "at-work")
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    writers[0].kill()
+    writers[0].communicate()
+    for left in cache.iterdir():
+        os.utime(left, (0, 0))
+    opened(tmp_path / "pets", tmp_path)
+    names = sorted(path.name.split(".")[1] for path in cache.iterdir() if path.name.startswith("."))
+    assert names == ["at-work"]
+    writers[1].communicate()
+    assert (cache / "at-work").read_bytes() == b"half"

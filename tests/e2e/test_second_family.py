@@ -68,7 +68,8 @@ def test_both_engines_give_the_same_bytes(finished: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_a_killed_run_resumes_to_the_same_bytes(engine: str, tmp_path: Path) -> None:
     folder, history = tmp_path / "killed", tmp_path / "killed" / "history.jsonl"
-    words = ["evolve", "digits", "--out", str(folder), "--generations", "100000", "--engine", engine, *OPTIONS]
+    limits = ["--generations", "100000", "--engine", engine]
+    words = ["evolve", "digits", "--out", str(folder), *limits, *OPTIONS]
     with subprocess.Popen(command(*words), stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while not (history.exists() and history.read_bytes().count(b"\n") >= 3):

@@ -77,3 +77,27 @@ def make_reference(nursery: Nursery, folder: Path, generations: int, *more: str)
 @pytest.fixture(scope="session")
 def reference(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Reference:
     return make_reference(nursery, tmp_path_factory.mktemp("reference"), GENERATIONS)
+
+
+#: Trains so slowly that there is time to do something about it, and notes which process is at work.
+SLOW = """
+import os, time
+from epicortex.evaluation.optimisers import find_optimiser
+
+def slow(parameters, **arguments):
+    if sum(parameter.numel() for parameter in parameters) > 100:
+        with open(os.environ["EPICORTEX_COUNT"], "a") as stream:
+            stream.write(f"{os.getpid()}\\n")
+        time.sleep(0.3)
+    return find_optimiser("Adadelta")(parameters, **arguments)
+
+optimisers = {"counted": slow}
+"""
+
+
+@pytest.fixture
+def slow(reference: Reference, tmp_path: Path) -> tuple[str, ...]:
+    """The reference run with its time drawn out; its bytes stay the same."""
+    plugin = tmp_path / "slow.py"
+    plugin.write_text(SLOW)
+    return tuple(str(plugin) if word == str(reference.plugin) else word for word in reference.words)

@@ -91,6 +91,8 @@ def _be(request: dict[str, Any]) -> NoReturn:
     ):
         os.dup2(os.open(path, flags, 0o600), number)
     sys.stdin.close()
+    if request["memory_limit"]:
+        resource.setrlimit(resource.RLIMIT_AS, (request["memory_limit"], resource.RLIM_INFINITY))
     if request["file_limit"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_limit"], resource.RLIM_INFINITY))
     _watch_calls(request["die_at"], request["calls"])

@@ -124,8 +124,9 @@ def test_a_damaged_file_gives_the_state_before_or_one_line(
 def test_a_file_that_is_gone_gives_the_state_before_or_one_line(
     truth: dict[int, dict[str, Any]], tmp_path: Path
 ) -> None:
+    """Logs that are gone are another matter: the run is shown and goes on without them (test_killed)."""
     with counted("files of a run removed") as tally:
-        for name in FILES:
+        for name in (name for name in FILES if name not in ("history.jsonl", "networks.jsonl")):
             run = Path(shutil.copytree(OLD, tmp_path / name.replace("/", "-")))
             (run / name).unlink()
             with tally.case(name):

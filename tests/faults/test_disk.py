@@ -120,7 +120,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 def slowly(reference: Reference, folder: Path) -> list[str]:
     """The command of the reference run, with trainings that take a while."""
-    from tests.faults.test_workers import SLOW
+    from tests.faults.conftest import SLOW
 
     plugin = folder / "slow.py"
     plugin.write_text(SLOW)

@@ -155,7 +155,7 @@ def test_an_operator_that_raises_costs_its_mutation_only(nursery: Nursery, tmp_p
     plugin, run = tmp_path / "broken.py", tmp_path / "run"
     plugin.write_text(BROKEN_OPERATOR)
     words = ("evolve", "digits", *SMALL, "--generations", "3", "--engine", "serial", "--no-speciation")
-    with counted("an exception in a person's operator, data set or fitness") as tally, tally.case("operator"):
+    with counted("an exception in a user's operator, data set or fitness") as tally, tally.case("operator"):
         ended = nursery.run(*words, "--plugin", plugin, "--out", run)
         assert ended.code == 0, ended
         assert sum(line.mutations_failed for line in read_run(run).history) > 0
@@ -178,7 +178,7 @@ def test_a_fitness_function_that_raises_fails_its_network(nursery: Nursery, tmp_
     plugin, run = tmp_path / "broken.py", tmp_path / "run"
     plugin.write_text(BROKEN_FITNESS)
     words = ("evolve", "digits", *SMALL, "--generations", "3", "--engine", "serial")
-    with counted("an exception in a person's operator, data set or fitness") as tally, tally.case("fitness"):
+    with counted("an exception in a user's operator, data set or fitness") as tally, tally.case("fitness"):
         ended = nursery.run(*words, "--training.fitness", "broken", "--plugin", plugin, "--out", run)
         assert ended.code == 0, ended
         assert no_child_of_a_failed_network(run) >= 1
@@ -198,7 +198,7 @@ class BrokenData(Dataset[Any]):
 
 
 def test_a_data_set_that_raises_is_one_line_before_anything_is_written(tmp_path: Path) -> None:
-    with counted("an exception in a person's operator, data set or fitness") as tally, tally.case("data set"):
+    with counted("an exception in a user's operator, data set or fitness") as tally, tally.case("data set"):
         with pytest.raises(DataError, match=r"42 raised OSError: the drive.is gone") as caught:
             evolve(BrokenData(), out=tmp_path / "run")
         assert "\n" not in str(caught.value)

@@ -36,10 +36,10 @@ from epicortex.errors import EpiCortexError
 from epicortex.families.layered.genome import Genome
 from epicortex.paper import output, results_file
 from epicortex.paper.plan import Plan
-from epicortex.paper.results import Gathered, Results, figures
+from epicortex.paper.results import BegunRun, Results, figures
 from epicortex.run.record import read_run
 from epicortex.storage import checkpoint, codec, lines, strict, tensors
-from epicortex.storage.folder import read_config
+from epicortex.storage.folder import RunFolder, RunInfo, read_config
 from epicortex.storage.journal import Heading, Journal
 from tests.data import test_hostile as data_files
 from tests.faults.make_fixture import FAMILY, FIXTURES
@@ -62,6 +62,14 @@ STRANGE: list[Any] = [
 PIECES = (b"\0", b'"', b"{", b"[[", b"-", b"1e999", b"\xff" * 8, b"\n", b"\\ud800", b",", b"9" * 30)
 #: Numbers that headers claim sizes with, and edges of what they can say.
 NUMBERS = (0, 1, 2, 127, 128, 255, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
+
+
+def written_config() -> bytes:
+    """The config.toml of a new run."""
+    with TemporaryDirectory() as name:
+        notes = RunInfo.now(data="digits", data_digest="0" * 64)
+        RunFolder.create(Path(name) / "run", settings.resolve("paper"), notes).close()
+        return (Path(name) / "run" / "config.toml").read_bytes()
 
 
 def sealed_config(data: bytes) -> bytes:
@@ -142,8 +150,12 @@ class Reader:
 
 
 STATE = json.loads((NEWEST / "state.json").read_bytes())["state"]
-MODEL = (OLD / "champion" / "model.safetensors").read_bytes()
-CONFIG = (OLD / "config.toml").read_bytes()
+#: In the first format and in the one that is written now.
+MODELS = (
+    (OLD / "champion" / "model.safetensors").read_bytes(),
+    b"".join(champion.model_file(champion.read(OLD))),
+)
+CONFIGS = ((OLD / "config.toml").read_bytes(), written_config())
 
 
 def genome_json(place: Path, draw: random.Random) -> object:
@@ -154,12 +166,12 @@ def genome_json(place: Path, draw: random.Random) -> object:
 
 def safetensors(place: Path, draw: random.Random) -> object:
     change = changed_bytes if draw.random() < 0.5 else changed_header
-    return tensors.parse(change(MODEL, draw), "here")
+    return tensors.parse(change(draw.choice(MODELS), draw), "here")
 
 
 def champion_file(place: Path, draw: random.Random) -> object:
     """The description is changed and sealed again, the weights stay."""
-    header, body = parts(MODEL)
+    header, body = parts(draw.choice(MODELS))
     about = strict.unseal(header["__metadata__"]["epicortex.champion"].encode(), "here")
     header["__metadata__"]["epicortex.champion"] = strict.sealed(changed_json(about, draw)).decode()
     place.write_bytes(joined(header, body))
@@ -232,7 +244,7 @@ def kept_runs() -> list[bytes]:
     """One run of each mode, kept."""
     record = read_run(OLD)
     plan = kept_plan()
-    runs = [Gathered(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
+    runs = [BegunRun(run, 2, "epicortex evolve", figures(record)) for run in plan.planned()]
     with TemporaryDirectory() as name:
         results_file.write(Path(name), Results(plan, tuple(runs), ()), [])
         return (Path(name) / results_file.NAME).read_bytes().splitlines(keepends=True)
@@ -251,7 +263,7 @@ def runs_file(place: Path, draw: random.Random) -> object:
 
 def config_file(place: Path, draw: random.Random) -> object:
     place.mkdir(exist_ok=True)
-    (place / "config.toml").write_bytes(sealed_config(changed_toml(CONFIG, draw)))
+    (place / "config.toml").write_bytes(sealed_config(changed_toml(draw.choice(CONFIGS), draw)))
     return read_config(place)
 
 

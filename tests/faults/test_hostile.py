@@ -12,11 +12,19 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from epicortex.storage import strict
+from epicortex.champion import file as champions
+from epicortex.families.layered import draw_phenotype
+from epicortex.families.layered.genome import ConvLayer, Genome
+from epicortex.storage import strict, tensors
+from tests.champions import make_champion
 from tests.faults.make_fixture import FIXTURES
 from tests.faults.test_damage import FILES
 from tests.faults.world import THOROUGH, Ended, Nursery, counted
@@ -73,9 +81,9 @@ def sized(header: object) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def survived(nursery: Nursery, sentinel: Path, *words: object) -> Ended:
+def survived(nursery: Nursery, sentinel: Path, *words: object, **options: Any) -> Ended:
     """Run a command on something hostile: it works or refuses, in bounds, and nothing else happens."""
-    ended = nursery.run(*words)
+    ended = nursery.run(*words, **options)
     assert ended.code in (0, 2, 3, 4), ended
     assert "Traceback" not in ended.err, ended
     assert ended.code == 0 or ended.refusal
@@ -120,10 +128,11 @@ CONFIGS = {
     "an operator": ('operators = ["layer"', 'operators = ["os.system", "layer"', "no operator is called"),
     "a fitness": ('fitness = "accuracy"', 'fitness = "os.system"', "no fitness is called"),
     "an optimiser": ('optimiser = "Adadelta"', 'optimiser = "lr_scheduler"', "no optimiser"),
-    "an engine": ('engine = "serial"', 'engine = "os"', "no engine is called"),
+    "an engine": ('engine = "serial"', 'engine = "os"', "give --engine os again"),
     "a plug-in": ("[training]", '[training]\nplugin = "evil.py"', "plugin"),
     "a section": ("[training]", '[plugins]\nfile = "evil.py"\n[training]', "no section"),
-    "a cluster": ('engine = "serial"', 'engine = "ray"', ""),
+    "a cluster": ('engine = "serial"', 'engine = "ray"', "give --engine ray again"),
+    "an MPI job": ('engine = "serial"', 'engine = "mpi"', "give --engine mpi again"),
     "a device file": ('source = "digits"', 'source = "/dev/zero"', "/dev/zero"),
     "a pipe": ('source = "digits"', 'source = "PIPE"', "PIPE"),
     "a start genome": ('start_genome = "none"', 'start_genome = "' + "[" * 100_000 + '"', "genome"),
@@ -141,14 +150,14 @@ def test_a_config_can_name_things_but_make_nothing_run(nursery: Nursery, tmp_pat
     sentinel = tmp_path / "executed"
     pipe = tmp_path / "PIPE"
     os.mkfifo(pipe)
-    with counted("configs, rightly sealed, that name what should not run") as tally:
+    with counted("configs with valid seals that name what must not run") as tally:
         for what, (old, new, says) in CONFIGS.items():
             run = Path(shutil.copytree(OLD, tmp_path / "run"))
             (run / "evil.py").write_text(f"open({str(sentinel)!r}, 'w')\n")
             reseal_config(run, old, new.replace("PIPE", str(pipe)))
             with tally.case(what):
                 survived(nursery, sentinel, "show", run)
-                ended = survived(nursery, sentinel, "resume", run)
+                ended = survived(nursery, sentinel, "resume", run, "--trust")
                 assert ended.code != 0, ended
                 assert says.replace("PIPE", str(pipe)) in ended.err
             shutil.rmtree(run)
@@ -166,7 +175,7 @@ def test_a_checkpoint_with_the_right_checksums_and_absurd_content_is_refused(
         "countless kernels": {"type": "conv", "kernels": [[1, 1]] * 400_000, "stride": [1, 1]},
         "a class": {"type": "os.system", "nodes": 1},
     }
-    with counted("checkpoints with the right checksums and absurd content") as tally:
+    with counted("checkpoints with valid checksums and absurd content") as tally:
         for what, layer in absurd.items():
             run = Path(shutil.copytree(OLD, tmp_path / "run"))
             shutil.rmtree(run / "checkpoints" / "00000001")
@@ -175,6 +184,86 @@ def test_a_checkpoint_with_the_right_checksums_and_absurd_content_is_refused(
             with tally.case(what):
                 assert survived(nursery, sentinel, "resume", run).code == 2
             shutil.rmtree(run)
+
+
+def test_a_run_that_was_sent_reads_and_writes_nothing_of_its_own_choice(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    sentinel = tmp_path / "executed"
+    table, elsewhere = tmp_path / "table.csv", tmp_path / "elsewhere"
+    table.write_text("v,label\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    asks = {
+        "data.source": ('source = "digits"', f'source = "{table}"'),
+        "data.directory": ('directory = "none"', f'directory = "{elsewhere}"'),
+        "data.max_bytes": ("max_bytes = 4294967296", "max_bytes = 42949672960"),
+        "data.max_pixels": ("max_pixels = 50000000", "max_pixels = 500000000"),
+    }
+    with counted("runs that were sent and name files or lift limits") as tally:
+        for name, change in asks.items():
+            run = Path(shutil.copytree(OLD, tmp_path / "run"))
+            reseal_config(run, *change)
+            with tally.case(name):
+                assert survived(nursery, sentinel, "show", run).code == 0
+                assert survived(nursery, sentinel, "report", run).code == 0
+                assert "was sealed by somebody else" in (run / "report.html").read_text()
+                refused = survived(nursery, sentinel, "resume", run)
+                assert refused.code == 2
+                assert f"{name} = " in refused.refusal
+                assert "give --trust to allow it" in refused.refusal
+                assert not elsewhere.exists()
+                if name != "data.source":  # whose data is not that of the run
+                    assert survived(nursery, sentinel, "resume", run, "--trust").code == 0
+                    # from now on it is this user's own
+                    again = survived(nursery, sentinel, "resume", run, "--generations", "4")
+                    assert again.code == 0, again
+            shutil.rmtree(run)
+            shutil.rmtree(elsewhere, ignore_errors=True)
+
+
+SIZES = {
+    "a genome of 9 billion parameters": (
+        'start_genome = "none"',
+        'start_genome = "{\\"format\\":1,\\"input_shape\\":[1,8,8],\\"layers\\":[{\\"type\\":\\"full\\",'
+        '\\"nodes\\":90000},{\\"type\\":\\"full\\",\\"nodes\\":100000}],\\"classes\\":10}"',
+    ),
+    "a million networks": ("initial_networks = 4", "initial_networks = 1000000"),
+}
+
+
+def test_founders_that_do_not_fit_into_memory_are_refused_before_they_are_made(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    sentinel = tmp_path / "executed"
+    with counted("configs, rightly sealed, that ask for more memory than there is") as tally:
+        for what, change in SIZES.items():
+            run = Path(shutil.copytree(OLD, tmp_path / "run"))
+            shutil.rmtree(run / "checkpoints")
+            reseal_config(run, *change)
+            with tally.case(what):
+                ended = survived(nursery, sentinel, "resume", run, memory_limit=4_000_000_000)
+                assert ended.code == 2, ended
+                assert "GB of memory are needed, and there are" in ended.refusal
+            shutil.rmtree(run)
+
+
+def test_a_small_model_with_a_huge_input_is_refused(nursery: Nursery, tmp_path: Path) -> None:
+    """A stride of 20,000 makes four values of more than a thousand million; it takes three weights."""
+    sentinel, model = tmp_path / "executed", tmp_path / "model.safetensors"
+    small = Genome((1, 20, 20), (ConvLayer(((1, 1),), (10, 10)),), 3)
+    champion = replace(make_champion(), phenotype=draw_phenotype(small, rng=np.random.default_rng(1)))
+    arrays, texts = tensors.parse(b"".join(champions.model_file(champion)), "here")
+    ((name, text),) = texts.items()
+    values = strict.unseal(text.encode(), "here")
+    values["genome"]["input_shape"] = [1, 40_000, 40_000]
+    values["genome"]["layers"][0]["stride"] = [20_000, 20_000]
+    model.write_bytes(b"".join(tensors.serialise(arrays, {name: strict.sealed(values).decode()})))
+    assert model.stat().st_size < 1500
+    picture = tmp_path / "picture.png"
+    Image.new("L", (9, 9)).save(picture)
+    with counted("small models that ask for more memory than there is") as tally:
+        for words in (("predict", model, picture), ("export", model, "--to", tmp_path / "model.pt2")):
+            with tally.case(words[0]):
+                assert "values at one of its layers" in survived(nursery, sentinel, *words).refusal
 
 
 def write_state(run: Path, text: bytes) -> None:
@@ -198,7 +287,7 @@ def test_files_of_holes_and_things_that_are_no_files_are_refused(nursery: Nurser
         "checkpoints/00000003.journal",
         "champion/model.safetensors",
     )
-    with counted("files of holes, pipes, links and devices in a run") as tally:
+    with counted("sparse files, pipes, links and devices in a run") as tally:
         for name in names if THOROUGH else names[::2]:
             for what in ("holes", "pipe", "link", "device", "folder"):
                 run = Path(shutil.copytree(OLD, tmp_path / "run"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -100,3 +102,59 @@ def test_killed_at_random_moments_a_run_resumes_to_the_same_bytes(
                 go_on(nursery, reference, run, count, *engine)
                 check(tally, reference, run, count, workers or 1)
                 assert not command.workers()
+
+
+LOGS = ("history.jsonl", "networks.jsonl")
+
+
+def test_logs_removed_or_replaced_during_a_run_come_back(
+    nursery: Nursery, reference: Reference, slow: tuple[str, ...], tmp_path: Path
+) -> None:
+    with counted("logs removed or replaced during a run") as tally:
+        for name in LOGS:
+            for what in ("removed", "replaced"):
+                with tally.case(f"{name} {what}"):
+                    run = tmp_path / f"{name}-{what}"
+                    command = nursery.start(*slow, "--out", run)
+                    assert until((run / "checkpoints" / "00000001").exists)
+                    (run / name).unlink()
+                    if what == "replaced":
+                        (run / name).write_text("{}\n")
+                    ended = command.wait()
+                    assert ended.code == 0, ended
+                    assert "was removed or replaced; it is back, whole" in ended.err
+                    assert same_bytes(run) == reference.bytes
+
+
+def test_a_log_that_is_cut_off_during_a_run_stops_it(
+    nursery: Nursery, slow: tuple[str, ...], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    with counted("logs cut off during a run") as tally, tally.case("networks.jsonl"):
+        command = nursery.start(*slow, "--out", run)
+        assert until((run / "checkpoints" / "00000001").exists)
+        (run / "networks.jsonl").write_text("")
+        ended = command.wait()
+        assert ended.code == 3
+        assert "networks.jsonl was cut off" in ended.refusal
+
+
+@pytest.mark.parametrize("names", [LOGS, LOGS[:1], LOGS[1:]])
+def test_a_run_without_its_logs_is_shown_and_goes_on(
+    nursery: Nursery, reference: Reference, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    run = Path(shutil.copytree(reference.path, tmp_path / "run"))
+    for name in names:
+        (run / name).unlink()
+    with counted("logs removed after a run") as tally, tally.case(names):
+        more = ("resume", run, "--generations", "5", "--plugin", reference.plugin)
+        for words in (("show", run), more, ("show", run), ("show", run, "--json")):
+            ended = nursery.run(*words)
+            assert ended.code == 0, ended
+            gone = "is gone, and what it told of earlier generations with it" in ended.err
+            assert gone is (not (run / "checkpoints" / "00000005").exists() or words is more)
+            if words == ("show", run):
+                assert "champion  network" in ended.out
+        assert (run / "networks.jsonl").exists()
+        last = json.loads((run / "history.jsonl").read_text().splitlines()[-1])
+        assert last["generation"] == 5

@@ -84,6 +84,12 @@ def test_an_old_run_is_resumed_from_its_checkpoint_and_journal(old: Path) -> Non
     assert all(fitness[id] == outcome.fitness for id, outcome in replayed.outcomes.items())
 
 
+def test_the_state_of_an_old_run_is_written_as_it_was(old: Path) -> None:
+    """Or the journal of a first generation, whose state is not kept, would not be found to continue it."""
+    found = checkpoint.read(old / "checkpoints", 2, family=FAMILY)
+    assert checkpoint.take(found.state, FAMILY).digest == found.digest
+
+
 def test_two_old_runs_resumed_end_the_same(old: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(old, tmp_path / "other"))
     for run in (old, other):

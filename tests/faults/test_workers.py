@@ -21,28 +21,6 @@ from tests.faults.world import THOROUGH, Command, Nursery, counted, same_bytes
 #: A third could be the third for one network, which would rightly fail.
 HITS = 2 if THOROUGH else 1
 ENGINE = ("--engine", "processes", "--workers", "2")
-#: Trains so slowly that there is time to do something about it, and notes which process is at work.
-SLOW = """
-import os, time
-from epicortex.evaluation.optimisers import find_optimiser
-
-def slow(parameters, **arguments):
-    if sum(parameter.numel() for parameter in parameters) > 100:
-        with open(os.environ["EPICORTEX_COUNT"], "a") as stream:
-            stream.write(f"{os.getpid()}\\n")
-        time.sleep(0.3)
-    return find_optimiser("Adadelta")(parameters, **arguments)
-
-optimisers = {"counted": slow}
-"""
-
-
-@pytest.fixture
-def slow(reference: Reference, tmp_path: Path) -> tuple[str, ...]:
-    """The reference run with its time drawn out; its bytes stay the same."""
-    plugin = tmp_path / "slow.py"
-    plugin.write_text(SLOW)
-    return tuple(str(plugin) if word == str(reference.plugin) else word for word in reference.words)
 
 
 def started(command: Command, run: Path) -> None:
@@ -233,11 +211,19 @@ def test_a_second_process_on_one_folder_is_refused_and_a_crash_leaves_no_lock(
     with counted("two processes on one run folder") as tally:
         command = nursery.start(*slow, "--out", run)
         assert until((run / "history.jsonl").exists)
+        command.kill(signal.SIGSTOP)  # or it could end before the others have tried
         for words in (("resume", run, "--plugin", reference.plugin), (*slow, "--out", run)):
             with tally.case(words[0]):
                 ended = nursery.run(*words)
                 assert ended.code == 2
                 assert f"in use by another process (process {command.pid})" in ended.refusal
+        with tally.case("the lock removed"):
+            (run / "lock").unlink()
+            ended = nursery.run("resume", run, "--plugin", reference.plugin)
+            assert ended.code == 2
+            assert "in use by another process" in ended.refusal
+        (run / "config.toml").unlink()  # and even this comes back with the next generation
+        assert until((run / "config.toml").exists)
         with tally.case("after kill -9"):
             command.kill()
             command.wait()

@@ -88,6 +88,7 @@ class Nursery:
         die_at: tuple[str, int, str] | None = None,
         calls: Path | None = None,
         file_limit: int | None = None,
+        memory_limit: int | None = None,
         **environment: str,
     ) -> Command:
         """A command that runs from now on."""
@@ -101,6 +102,7 @@ class Nursery:
             "die_at": die_at,
             "calls": str(calls) if calls else None,
             "file_limit": file_limit,
+            "memory_limit": memory_limit,
             "environment": {TOKEN: token, "EPICORTEX_COUNT": os.devnull, **environment},
         }
         return Command(self, int(self._ask(request)), token, temporary)

@@ -16,7 +16,7 @@ from epicortex.config import Config, changed
 from epicortex.config import resolving as settings
 from epicortex.errors import ConfigError, EpiCortexError, StorageError
 from epicortex.paper.estimates import Pace, learned, measure, survey, trainings
-from epicortex.paper.execution import carry_out, portable, state_of
+from epicortex.paper.execution import carry_out, differences, portable, state_of
 from epicortex.paper.plan import Experiment, Plan, PlannedRun
 from epicortex.run.lifecycle import Result
 from epicortex.run.loop import Watcher
@@ -339,3 +339,11 @@ def test_what_is_one_machines_affair_is_not_part_of_a_command() -> None:
         evolution={"seed": 9},
     )
     assert portable(config) == changed(Config(), evolution={"seed": 9})
+
+
+def test_a_plan_takes_either_arithmetic_unless_it_names_one() -> None:
+    native, torch, either = (
+        changed(Config(), training={"backend": name}) for name in ("native", "torch", "auto")
+    )
+    assert list(differences(native, either)) == list(differences(either, torch)) == []
+    assert list(differences(native, torch)) == ["training.backend"]

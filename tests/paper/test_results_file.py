@@ -18,7 +18,8 @@ from epicortex.paper.estimates import survey
 from epicortex.paper.execution import carry_out
 from epicortex.paper.output import PLOTS
 from epicortex.paper.plan import Plan, found
-from epicortex.paper.results import gather
+from epicortex.paper.results import read_results
+from epicortex.run.record import read_run
 from epicortex.storage.lock import Lock
 from tests.paper.test_execution import Observer, small
 from tests.paper.world import SMALL
@@ -171,7 +172,7 @@ def test_a_finished_folder_goes_before_what_was_kept_and_that_before_another_fil
             *results_file.read_own(tmp_path / "own"),
             *(one for path in also for one in results_file.read(path)),
         ]
-        (one,) = gather(small(), tmp_path / "own", kept).runs
+        (one,) = read_results(small(), tmp_path / "own", kept).runs
         assert one.figures is not None
         return one.figures.last("highest_fitness")
 
@@ -202,7 +203,7 @@ def test_a_control_that_is_kept_needs_no_folder_of_its_original(experiment: Path
     shutil.copytree(experiment / place, tmp_path / place)
     plan = small(controls=("mutation",))
     assert carried(plan, tmp_path, file) == (["kept", "kept"], [])
-    runs = {str(one.run.folder): one for one in gather(plan, tmp_path, results_file.read(file)).runs}
+    runs = {str(one.run.folder): one for one in read_results(plan, tmp_path, results_file.read(file)).runs}
     assert (runs[place].counts, runs[place].kept) == (True, True)
 
 
@@ -216,7 +217,7 @@ def test_a_control_counts_only_beside_a_run_that_cost_as_much(experiment: Path, 
         file = tmp_path / "some.jsonl"
         file.write_text("".join(json.dumps(line) + "\n" for line in kept))
         read = results_file.read(file)
-        counted = [one.why_not for one in gather(plan, tmp_path / "nowhere", read).runs]
+        counted = [one.why_not for one in read_results(plan, tmp_path / "nowhere", read).runs]
         return counted, sorted(str(run.folder) for run in results_file.counting(plan, read))
 
     assert standing(*pair.values()) == (["", ""], [control, original])
@@ -319,3 +320,9 @@ def test_a_file_cut_off_is_refused_and_it_is_said_how_to_go_on(experiment: Path,
     with pytest.raises(StorageError, match=r"line 20 is damaged: .*; mend that, or move the file away"):
         results_file.read_own(tmp_path)
     assert results_file.read_own(tmp_path / "nowhere") == []
+
+
+def test_the_arithmetic_that_a_run_settled_on_is_kept(experiment: Path) -> None:
+    for one in results_file.read(experiment):
+        own = read_run(experiment / one.run.folder).config.training.backend
+        assert one.config.training.backend == own != "auto"

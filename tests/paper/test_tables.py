@@ -22,7 +22,7 @@ from epicortex.paper.controls import CONTROLS
 from epicortex.paper.notes import standing
 from epicortex.paper.plan import Experiment, Plan, found
 from epicortex.paper.results import figures as gathered
-from epicortex.paper.results import gather
+from epicortex.paper.results import read_results
 from epicortex.run.record import read_run
 from tests.paper.world import SMALL, figures, history, level, plan, results, slope
 
@@ -163,7 +163,7 @@ def test_a_run_that_does_not_count_is_listed_with_the_reason(experiment: Path, t
         },
     )
     planned = Plan(config, ("digits",), (True, False), 3)
-    found_here = gather(planned, out)
+    found_here = read_results(planned, out)
     (broken,) = [one for one in found_here.runs if one.why_not.startswith("it cannot be read")]
     assert str(broken.run.folder) == "digits/speciation-on/seed-2"
     assert len(found_here.of(Experiment("digits", True))) == 1
@@ -172,12 +172,12 @@ def test_a_run_that_does_not_count_is_listed_with_the_reason(experiment: Path, t
         "digits/speciation-off/seed-3",
     ]
     assert not found_here.complete
-    longer = gather(replace(planned, config=changed(config, evolution={"generations": 9})), out)
+    longer = read_results(replace(planned, config=changed(config, evolution={"generations": 9})), out)
     (begun,) = [one for one in longer.runs if str(one.run.folder) == "digits/speciation-on/seed-1"]
     assert "evolution.generations is 4, not 9" in begun.why_not
     assert begun.figures is not None
     assert begun.figures.last("highest_fitness") == last(out, "digits/speciation-on", 1)["highest_fitness"]
-    other = gather(Plan(changed(config, evolution={"max_networks": 9}), ("digits",), (True,), 1), out)
+    other = read_results(Plan(changed(config, evolution={"max_networks": 9}), ("digits",), (True,), 1), out)
     reasons = {one.why_not for one in other.runs if one.run.experiment.control is None}
     assert "other settings: evolution.max_networks is 7, not 9" in reasons
     assert not other.of(Experiment("digits", False))
@@ -212,12 +212,11 @@ def test_runs_of_another_size_are_not_held_against_the_papers() -> None:
 
 def test_another_measure_of_fitness_is_not_held_against_the_papers_and_other_readings_are_named() -> None:
     assert bands(0.98, config=resolve("default")) == ["other fitness"] * 3
-    reading = resolve("paper", {"evolution.newborns": "scored"})
+    reading = resolve("paper", {"budget.newborns": "scored"})
     assert bands(0.98, config=reading)[0] == "within"
     found_here = results({Experiment("mnist", True): [figures()]}, plan(config=reading))
-    assert (
-        'These runs have other settings than the preset paper: evolution.newborns is "scored".'
-        in standing(found_here)
+    assert 'These runs have other settings than the preset paper: budget.newborns is "scored".' in standing(
+        found_here
     )
     assert not any("other settings" in sentence for sentence in standing(results({})))
 
@@ -235,13 +234,11 @@ def test_a_mean_is_taken_where_all_were_trained_and_the_highest_at_the_end() -> 
 
 def test_the_command_of_a_row_leaves_out_what_the_experiment_sets_and_owns_up_to_gaps() -> None:
     own = resolve(
-        "paper", {"evolution.seed": 7, "evolution.speciation": False, "evolution.spared": "ecosystem"}
+        "paper", {"evolution.seed": 7, "evolution.speciation": False, "culling.spared": "ecosystem"}
     )
     plain = Experiment("mnist", False)
     found_here = results({plain: [figures(), figures(), figures()]}, plan(config=own))
-    command = (
-        "epicortex reproduce mnist --speciation off --runs 3 --preset paper --evolution.spared ecosystem"
-    )
+    command = "epicortex reproduce mnist --speciation off --runs 3 --preset paper --culling.spared ecosystem"
     assert tables.repeating(found_here, plain) == command
     broken = replace(found_here.runs[1], why_not="not finished")
     gaps = replace(found_here, runs=(found_here.runs[0], broken, found_here.runs[2]))

@@ -9,7 +9,7 @@ from typing import Any
 from epicortex.config import resolving as settings
 from epicortex.paper.plan import Experiment, Plan, PlannedRun
 from epicortex.paper.published import DATA
-from epicortex.paper.results import ComparedGeneration, Figures, Gathered, Results
+from epicortex.paper.results import BegunRun, ComparedGeneration, Figures, Results
 from tests.generations import generation
 
 #: Runs of about a second.
@@ -94,7 +94,7 @@ def plan(**changes: Any) -> Plan:
 def results(runs: Mapping[Experiment, Sequence[Figures]], planned: Plan | None = None) -> Results:
     """These runs, and nothing else, with seeds from 1."""
     gathered = tuple(
-        Gathered(PlannedRun(experiment, seed), len(one.history), "epicortex evolve …", one)
+        BegunRun(PlannedRun(experiment, seed), len(one.history), "epicortex evolve …", one)
         for experiment, several in runs.items()
         for seed, one in enumerate(several, 1)
     )

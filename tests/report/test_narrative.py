@@ -17,8 +17,7 @@ from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.paper.execution import is_finished
 from epicortex.report import anatomy, narrative, tree
 from epicortex.report.legend import kernel_words, structure_lines
-from epicortex.report.narrative import Material
-from epicortex.report.writing import read
+from epicortex.report.material import Material, read
 from epicortex.run.lifecycle import resume
 from tests.report.world import pretended_run
 
@@ -96,7 +95,7 @@ def test_a_run_on_no_plateau_yet_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_tree_ties_every_network_to_its_parents(material: Material) -> None:
-    drawn = tree.draw(material.lineage, material.gathered, material.measure)
+    drawn = tree.draw(material.lineage, material.summary, material.unit)
     rows = {row.network: row for row in drawn.rows}
     assert len(rows) == len(material.lineage) > 3
     assert [row.champion for row in drawn.rows] == [True] + [False] * (len(rows) - 1)

@@ -1,4 +1,4 @@
-"""What is gathered from networks.jsonl equals what is counted from its lines one by one."""
+"""What is summary from networks.jsonl equals what is counted from its lines one by one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from epicortex.errors import StorageError
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily
-from epicortex.report import summary
-from epicortex.report.summary import Gathered, Mean, gather
+from epicortex.report import summary as module
+from epicortex.report.summary import Dot, Mean, RunSummary, summarise
 from epicortex.run.record import read_run
 from tests.report.world import FAILURES, pretended_run
 
@@ -32,12 +32,12 @@ def lines(run: Path) -> Lines:
 
 
 @pytest.fixture(scope="module")
-def gathered(run: Path) -> Gathered:
+def summary(run: Path) -> RunSummary:
     record = read_run(run)
-    return gather(record.networks(), record.history, family=FAMILY, followed=frozenset(range(1000)))
+    return summarise(record.networks(), record.history, family=FAMILY, followed=frozenset(range(1000)))
 
 
-def test_the_front_is_what_no_other_network_beats(gathered: Gathered, lines: Lines) -> None:
+def test_the_front_is_what_no_other_network_beats(summary: RunSummary, lines: Lines) -> None:
     scored = [(line["parameters"], line["fitness"]) for line in lines if line["fitness"] is not None]
     best = {
         (size, fitness)
@@ -46,11 +46,11 @@ def test_the_front_is_what_no_other_network_beats(gathered: Gathered, lines: Lin
             (other <= size and fit > fitness) or (other < size and fit >= fitness) for other, fit in scored
         )
     }
-    assert [(point.parameters, point.fitness) for point in gathered.front] == sorted(best)
+    assert [(point.parameters, point.fitness) for point in summary.front] == sorted(best)
 
 
 def test_a_mutations_effect_is_the_change_from_the_generation_before_to_the_one_after(
-    gathered: Gathered, lines: Lines
+    summary: RunSummary, lines: Lines
 ) -> None:
     fitness = {(line["generation"], line["id"]): line["fitness"] for line in lines}
     changes: dict[tuple[str, str], list[float]] = {}
@@ -67,27 +67,27 @@ def test_a_mutations_effect_is_the_change_from_the_generation_before_to_the_one_
             unchanged.append(line["fitness"] - before)
     assert len(changes) > 3
     for key, values in changes.items():
-        effect = gathered.attempts[key].effect
+        effect = summary.attempts[key].effect
         assert effect.number == len(values)
         assert effect.mean == pytest.approx(sum(values) / len(values))
-    assert gathered.unchanged.mean == pytest.approx(sum(unchanged) / len(unchanged))
+    assert summary.unchanged.mean == pytest.approx(sum(unchanged) / len(unchanged))
 
 
-def test_attempts_and_failures_are_counted(gathered: Gathered, lines: Lines) -> None:
+def test_attempts_and_failures_are_counted(summary: RunSummary, lines: Lines) -> None:
     tried = Counter(
         (event["type"], event["direction"], event["outcome"]) for line in lines for event in line["events"]
     )
     found = {
         (kind, direction, outcome): number
-        for (kind, direction), row in gathered.attempts.items()
+        for (kind, direction), row in summary.attempts.items()
         for outcome, number in row.outcomes.items()
     }
     assert found == dict(tried)
-    assert set(gathered.failures) == set(FAILURES)
-    assert gathered.failures.total() == sum(line["failed"] is not None for line in lines) > 0
+    assert set(summary.failures) == set(FAILURES)
+    assert summary.failures.total() == sum(line["failed"] is not None for line in lines) > 0
 
 
-def test_births_are_compared_with_their_parents(gathered: Gathered, lines: Lines) -> None:
+def test_births_are_compared_with_their_parents(summary: RunSummary, lines: Lines) -> None:
     fitness = {(line["generation"], line["id"]): line["fitness"] for line in lines}
     effects: dict[bool, list[float]] = {True: [], False: []}
     for line in lines:
@@ -95,13 +95,13 @@ def test_births_are_compared_with_their_parents(gathered: Gathered, lines: Lines
         if line["birth"] == line["generation"] - 1 and parents and line["fitness"] is not None:
             known = [fitness[line["birth"], parent] for parent in parents]
             effects[len(parents) > 1].append(line["fitness_before_training"] - sum(known) / len(known))
-    assert gathered.births == {"crossover": len(effects[True]), "clone": len(effects[False])}
-    for effect, values in ((gathered.crossovers, effects[True]), (gathered.clones, effects[False])):
+    assert summary.births == {"crossover": len(effects[True]), "clone": len(effects[False])}
+    for effect, values in ((summary.crossovers, effects[True]), (summary.clones, effects[False])):
         assert effect.mean == pytest.approx(sum(values) / len(values))
 
 
 def test_the_events_of_those_followed_carry_the_generation_they_happened_in(
-    gathered: Gathered, lines: Lines
+    summary: RunSummary, lines: Lines
 ) -> None:
     applied = [
         (line["id"], line["generation"] - 1, event["type"])
@@ -109,26 +109,30 @@ def test_the_events_of_those_followed_carry_the_generation_they_happened_in(
         for event in line["events"]
         if event["outcome"] == "applied"
     ]
-    kept = [(id, when, event.type) for id, pairs in gathered.events.items() for when, event in pairs]
+    kept = [(id, when, event.type) for id, pairs in summary.events.items() for when, event in pairs]
     assert sorted(kept) == sorted(applied)
 
 
+def told(point: Dot) -> tuple[Any, ...]:
+    return point.parameters, point.fitness, point.generation, point.network, point.genome.text
+
+
 def test_of_very_many_networks_an_even_choice_is_drawn_but_the_front_is_whole(
-    run: Path, gathered: Gathered, monkeypatch: pytest.MonkeyPatch
+    run: Path, summary: RunSummary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary, "MOST_POINTS", 50)
+    monkeypatch.setattr(module, "MOST_POINTS", 50)
     record = read_run(run)
-    few = gather(record.networks(), record.history, family=FAMILY, followed=frozenset())
+    few = summarise(record.networks(), record.history, family=FAMILY, followed=frozenset())
     assert 25 <= len(few.points) <= 50
-    assert few.front == gathered.front
+    assert list(map(told, few.front)) == list(map(told, summary.front))
     assert {point.generation for point in few.points} == {line.generation for line in record.history}
     assert few.events == {}
 
 
-def test_a_generation_that_is_not_in_the_history_yet_is_left_out(run: Path, gathered: Gathered) -> None:
+def test_a_generation_that_is_not_in_the_history_yet_is_left_out(run: Path, summary: RunSummary) -> None:
     record = read_run(run)
-    shorter = gather(record.networks(), record.history[:-1], family=FAMILY, followed=frozenset())
-    assert shorter.generations == gathered.generations[:-1]
+    shorter = summarise(record.networks(), record.history[:-1], family=FAMILY, followed=frozenset())
+    assert shorter.generations == summary.generations[:-1]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ def test_lines_that_make_no_sense_are_refused(
     (tmp_path / "networks.jsonl").write_text(json.dumps({**lines[0], **change}) + "\n")
     record = read_run(tmp_path)
     with pytest.raises(StorageError, match=words):
-        gather(record.networks(), read_run(run).history, family=FAMILY, followed=frozenset())
+        summarise(record.networks(), read_run(run).history, family=FAMILY, followed=frozenset())
 
 
 def test_the_error_of_a_mean() -> None:

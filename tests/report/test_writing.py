@@ -168,6 +168,7 @@ def test_without_speciation_the_section_says_so(tmp_path: Path) -> None:
 
 def test_tables_and_one_dimension_are_reported_too(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
+    seen: set[str] = set()
     for name, shape in (("table", (6,)), ("signal", (2, 20)), ("volume", (1, 8, 8, 8))):
         x, y = rng.normal(size=(60, *shape)).astype(np.float32), np.arange(60) % 3
         data = DataSet(
@@ -180,9 +181,16 @@ def test_tables_and_one_dimension_are_reported_too(tmp_path: Path) -> None:
             scaling=few_digits().scaling if shape[0] == 1 else scaling(shape[0]),
         )
         saved = data.save(tmp_path / f"{name}.safetensors")
-        html = written(pretended_run(tmp_path / name, data=str(saved.path), evolution__generations=3))
+        run = pretended_run(tmp_path / name, data=str(saved.path), evolution__generations=3)
+        html = written(run)
         assert "Of 20 test samples" in section(html, "mistakes")
-        assert "fully connected" in html or "conv" in html
+        drawn = re.findall(r"Layer \d+: (convolution|fully connected)", section(html, "champion"))
+        kinds = {"conv": "convolution", "full": "fully connected"}
+        parts = read_run(run).champion().outline.parts[:-1]
+        layers = [kinds[part.kind] for part in parts]
+        assert drawn[: len(layers)] == layers
+        seen.update(layers)
+    assert seen == set(kinds.values())
 
 
 def test_a_run_without_a_complete_generation_has_a_report_too(tmp_path: Path) -> None:
@@ -223,7 +231,7 @@ def test_a_run_that_goes_on_is_reported_up_to_its_last_generation(run: Path, tmp
 )
 def test_the_command_gives_the_same_config(preset: str, changes: dict[str, Any]) -> None:
     config = settings.resolve(preset, {**changes, "data.source": "my pictures/of pets"})
-    words = shlex.split(commands.command(config, "again").replace("\\\n", ""))
+    words = shlex.split(commands.evolve_command(config, "again").replace("\\\n", ""))
     assert words[:3] == ["epicortex", "evolve", "my pictures/of pets"]
     parser = Parser(prog="epicortex evolve")
     add_arguments(parser)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -178,3 +181,26 @@ def test_the_limit_of_open_files_is_one_line(tmp_path: Path) -> None:
             atomic.replace_file(tmp_path / "f", [b"x"])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "link to a device", "folder"])
+def test_nothing_but_a_regular_file_is_replaced(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "place"
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        if kind == "pipe":
+            os.mkfifo(place)
+        elif kind == "device":
+            try:
+                os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+            except PermissionError:
+                pytest.skip("only root makes devices")
+        elif kind == "socket":
+            listener.bind(str(place))
+        elif kind == "link to a device":
+            place.symlink_to("/dev/null")
+        else:
+            place.mkdir()
+        before = place.lstat()
+        with pytest.raises(StorageError, match=r"cannot be written: it is a "):
+            atomic.replace_file(place, [b"x"])
+        assert os.path.samestat(before, place.lstat())

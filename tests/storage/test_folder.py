@@ -6,8 +6,11 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from epicortex.config import FORMAT_VERSION, Config, changed
 from epicortex.errors import StorageError
@@ -44,6 +47,17 @@ def test_config_and_notes_come_back(tmp_path: Path) -> None:
     assert back == config
     assert found.command == notes.command.replace("\udce4", "?")
     assert found.id == notes.id
+
+
+@given(text=st.text(min_size=1), command=st.text(st.characters()))
+def test_any_text_in_a_path_or_a_command_comes_back(text: str, command: str) -> None:
+    """Paths hold emoji, and whatever else a person can type."""
+    config = changed(Config(), data={"source": f"/data/{text}"})
+    with TemporaryDirectory() as folder:
+        RunFolder.create(Path(folder), config, info(command=command)).close()
+        back, found = read_config(Path(folder))
+    assert back == config
+    assert found.command == command.encode("utf-8", "replace").decode()
 
 
 def test_every_truncation_and_many_flips_of_the_config_are_noticed(run: Path) -> None:
@@ -160,6 +174,54 @@ def test_a_second_process_is_refused_until_the_first_is_gone_however_it_went(run
     holder.kill()
     holder.communicate()
     RunFolder.open(run).close()
+
+
+@pytest.mark.parametrize("remove", ["lock", "config.toml"])
+def test_a_second_process_is_refused_whatever_a_person_removes(run: Path, remove: str) -> None:
+    with Lock(run):
+        before = (run / "config.toml").read_bytes()
+        (run / remove).unlink()
+        (run / "config.toml").write_bytes(before)
+        second = subprocess.run(
+            [sys.executable, "-c", HOLD, str(run)], capture_output=True, text=True, check=False
+        )
+        assert "in use by another process" in second.stderr
+        assert second.stdout == ""
+    Lock(run).close()
+
+
+FILES_ONLY = """
+import fcntl, os, stat, sys
+from pathlib import Path
+from epicortex.errors import UnwritableError
+from epicortex.storage.lock import Lock
+
+flock = fcntl.flock
+def as_on_nfs(descriptor, how):
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        raise OSError(9, "Bad file descriptor")
+    flock(descriptor, how)
+fcntl.flock = as_on_nfs
+
+place = Path(sys.argv[1])
+lock = Lock(place)
+lock.check()
+(place / "lock").unlink()
+second = Lock(place)
+try:
+    lock.check()
+except UnwritableError as error:
+    print(error)
+second.check()
+"""
+
+
+def test_where_folders_cannot_be_locked_a_removed_lock_is_noticed(run: Path) -> None:
+    """A network file system is not to be had here, so that only its answer is made up."""
+    done = subprocess.run(
+        [sys.executable, "-c", FILES_ONLY, str(run)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"{run / 'lock'} was removed")
 
 
 def test_the_lock_is_not_inherited(run: Path) -> None:

@@ -11,6 +11,8 @@ import importlib
 import io
 import json
 import logging
+import os
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
-from epicortex.storage.atomic import replace_file
+from epicortex.storage.atomic import refuse_irregular, replace_file
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -31,6 +33,8 @@ ENDINGS: Final = (".onnx", ".pt2", ".safetensors")
 METADATA: Final = "epicortex.json"
 """The name of what a .pt2 file says about itself, among its `extra_files`."""
 _OPSET: Final = 18
+#: Where torch puts what it compiles, and makes a folder even if that is nothing.
+_CACHE: Final = "TORCHINDUCTOR_CACHE_DIR"
 _ONNX_LIMIT: Final = 2**31 - 2**20
 
 
@@ -58,8 +62,7 @@ def check_target(to: Path) -> None:
         raise ConfigError(f"{to} does not say what to write: its name must end in {', '.join(ENDINGS)}")
     if not to.parent.is_dir():
         raise StorageError(f"{to} cannot be written: there is no folder {to.parent}")
-    if to.is_dir():
-        raise StorageError(f"{to} cannot be written: it is a folder")
+    refuse_irregular(to)
     if to.suffix == ".onnx":
         for name in ("onnx", "onnxscript"):
             try:
@@ -111,6 +114,13 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
 
     shape = champion.outline.input_shape
 
+    network = champion.network()
+    if not hasattr(network, "plain"):
+        raise ConfigError(
+            f"networks of the family {champion.family.name} have no form of stock torch layers, and so none "
+            "that ONNX or .pt2 could hold; export to .safetensors"
+        )
+
     class Raw(nn.Module):
         scale: Tensor
         shift: Tensor
@@ -120,7 +130,7 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
             scale, shift = champion.scaling.factors(1 + len(shape))
             self.register_buffer("scale", torch.from_numpy(scale))
             self.register_buffer("shift", torch.from_numpy(shift))
-            self.network = champion.network().plain()
+            self.network = network.plain()
 
         def forward(self, x: Tensor) -> Tensor:
             logits: Tensor = self.network(x * self.scale + self.shift)
@@ -178,15 +188,20 @@ def _onnx(champion: Champion) -> bytes:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporters' remarks to their own developers."""
+    """Without the exporters' remarks to their own developers, and without the folder they leave behind."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
+    before = os.environ.get(_CACHE)
     try:
-        with warnings.catch_warnings():
+        with tempfile.TemporaryDirectory(prefix="epicortex-") as folder, warnings.catch_warnings():
+            os.environ[_CACHE] = folder
             warnings.simplefilter("ignore")
             yield
     finally:
+        os.environ.pop(_CACHE, None)
+        if before is not None:
+            os.environ[_CACHE] = before
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)

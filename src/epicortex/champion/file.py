@@ -7,9 +7,11 @@ Turning it into a module is one call, made late, since it needs torch.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +19,11 @@ from epicortex import registry
 from epicortex.data.dataset import Scaling
 from epicortex.errors import ConfigError, DataError, GenomeError, StorageError
 from epicortex.families.family import Array, Family, Outline
+from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
+from epicortex.text import clean, markdown
 
 FORMAT: Final = 2
 MAX_MODEL: Final = 1 << 36
@@ -78,7 +82,7 @@ def write(folder: Path, champion: Champion) -> None:
     """Write the champion's folder; each file in one step, the model, which stands alone, first."""
     atomic.replace_file(folder / "model.safetensors", model_file(champion))
     atomic.replace_file(folder / "genome.json", [genome_file(champion)])
-    atomic.replace_file(folder / "card.md", [card(champion).encode("utf-8", "replace")])
+    atomic.replace_text(folder / "card.md", card(champion))
 
 
 def model_file(champion: Champion) -> Iterator[Bytes]:
@@ -126,6 +130,8 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
     champion = Champion(phenotype, family, scaling, strict.build(Facts, values, where))
     if len(champion.classes) != champion.outline.outputs:
         raise StorageError(f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes")
+    if (reason := too_much(_sample_bytes(champion.outline))) is not None:
+        raise StorageError(f"{where}: for a single sample {reason}")
     if champion.facts.weights_sha256 != _digest(arrays):
         raise StorageError(f"{where} is damaged: its weights do not match their checksum")
     return champion
@@ -167,16 +173,17 @@ def card(champion: Champion) -> str:
         else f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
     )
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
+    data = clean(facts.data).replace("`", "?")
     return f"""# Champion of an EpiCortex run
 
-A classifier of `{facts.data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
+A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
 - Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %
 {tested}- Parameters: {outline.parameters:,}
 - Multiplications for a sample: {outline.cost:,}
 - Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
-{more}- Classes: {", ".join(facts.classes[:100])}
+{more}- Classes: {", ".join(map(markdown, facts.classes[:100]))}
 
 | layer | what | output | parameters |
 |---|---|---|---|
@@ -188,6 +195,12 @@ import epicortex
 network = epicortex.load("model.safetensors")
 ```
 """
+
+
+def _sample_bytes(outline: Outline) -> int:
+    """About what a sample takes at the part where it takes most, in float32."""
+    shapes = [outline.input_shape, *(part.output for part in outline.parts)]
+    return 4 * max((math.prod(below) + math.prod(above) for below, above in pairwise(shapes)), default=0)
 
 
 def _scaling(scaling: Scaling) -> str:

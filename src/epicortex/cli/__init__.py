@@ -10,13 +10,16 @@ import errno
 import importlib
 import os
 import shlex
+import stat
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
+from epicortex import machine
 from epicortex.cli.parsing import Parser, UsageError, unknown
 from epicortex.errors import EngineError, EpiCortexError, RunError, UnwritableError
 from epicortex.text import clean
@@ -39,6 +42,7 @@ BUG: Final = 1
 BAD_INPUT: Final = 2
 CANNOT_WRITE: Final = 3
 CANNOT_GO_ON: Final = 4
+HUNG_UP: Final = 129
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 
@@ -81,7 +85,7 @@ def _dispatch(argv: list[str]) -> int:
         return OK
     if argv[0].startswith("-"):
         if parser.parse(argv).version:
-            print(f"epicortex {_version()}")
+            print(f"epicortex {_version()} ({_arithmetic()})")
         return OK
     name = argv[0]
     if name not in COMMANDS:
@@ -92,6 +96,15 @@ def _dispatch(argv: list[str]) -> int:
     arguments = own.parse(argv[1:])
     arguments.command_line = shlex.join(["epicortex", *argv])
     return int(command.run(arguments))
+
+
+def _arithmetic() -> str:
+    """What networks are computed with here."""
+    from epicortex import native
+
+    if not native.available():
+        return f"torch; {native.why_not()}"
+    return f"native arithmetic, {native.instruction_set()}"
 
 
 def _version() -> str:
@@ -115,24 +128,45 @@ def _system_trouble(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         _discard_output()
         return BROKEN_PIPE
+    if error.errno == errno.ENAMETOOLONG:
+        return _say("a path is longer than this system takes", BAD_INPUT)
     if error.errno not in _DISK_TROUBLE:
         return _bug(error)
     _discard_output()
+    if error.errno == errno.EIO and error.filename is None and _has_terminal():
+        return HUNG_UP
     where = f" {error.filename}" if error.filename else ""
     return _say(f"cannot write{where}: {error.strerror}", CANNOT_WRITE)
 
 
+def _has_terminal() -> bool:
+    """Whether a terminal was to be written to; one that was closed answers as a broken disk does."""
+    return any(stream is not None and _is_device(stream) for stream in (sys.__stdout__, sys.__stderr__))
+
+
+def _is_device(stream: TextIO) -> bool:
+    try:
+        return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def _say(line: str, code: int) -> int:
     if sys.stderr is not None:
-        sys.stderr.write(f"epicortex: {clean(line)}\n")
+        with suppress(OSError):  # the terminal may be gone; the code still says it
+            sys.stderr.write(f"epicortex: {clean(line)}\n")
     return code
 
 
 def _bug(error: Exception) -> int:
+    if machine.is_out_of_memory(error):
+        return _say(f"there is too little memory for this: {error}".removesuffix(": "), CANNOT_GO_ON)
     if os.environ.get("EPICORTEX_DEBUG"):
         traceback.print_exception(error)
         return BUG
     kind = type(error).__name__
+    if kind == "RuntimeError" and "can't start new thread" in str(error):
+        return _say("no more threads can be started here; raise the limit (ulimit -u)", CANNOT_GO_ON)
     try:
         handle, name = tempfile.mkstemp(prefix="epicortex-bug-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.text import clean
+from epicortex.text import clean, json_text
 
 if TYPE_CHECKING:
     from epicortex.paper.comparison import Comparison
@@ -43,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     comparison = compare(arguments.first, arguments.second)
     written = write(comparison, arguments.out)
     if arguments.json:
-        print(json.dumps(as_json(comparison), ensure_ascii=False, indent=2))
+        print(json_text(as_json(comparison)))
         return 0
     _print(comparison)
     print(f"written   {', '.join(clean(str(path)) for path in written)}")
@@ -71,12 +70,12 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _print(comparison: Comparison) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from epicortex.cli.display import plain_console
     from epicortex.paper.comparison import ABOUT, table
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     found = table(comparison)
     shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for place, name in enumerate(found.head):

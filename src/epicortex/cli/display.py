@@ -182,15 +182,25 @@ class PlainDisplay(Display):
             os.write(2, f"epicortex: {clean(text)}\n".encode())
 
 
+def plain_console() -> Console:
+    """A console that prints texts as they are, and leaves a reader who went away to `main`."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Plain(highlight=False, markup=False, emoji=False)
+
+
 class LiveDisplay(Display):
     """Redrawn in place, several times a second."""
 
     def __init__(self, watch: Watch) -> None:
-        from rich.console import Console
         from rich.live import Live
 
         super().__init__(watch)
-        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.console = plain_console()
         # Standard output stays ours: a library that prints does so above the display.
         self._live = Live(_View(watch), console=self.console, refresh_per_second=4, vertical_overflow="crop")
 

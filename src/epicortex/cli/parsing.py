@@ -1,6 +1,7 @@
 """Options: a parser that says what is wrong in one line, and options made from the config's own fields.
 
-A setting given on the command line is only collected here; `settings` checks it.
+A setting given on the command line is only collected here; `config` checks it. On top of argparse:
+it starts in milliseconds, and what a message says is ours.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from epicortex.errors import EpiCortexError
+from epicortex.text import did_you_mean
 
 _HELP_WIDTH: Final = 28
 
@@ -26,11 +28,7 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> str:
     >>> unknown("command", "evolv", ["evolve", "show"])
     "there is no command 'evolv' (did you mean evolve?)"
     """
-    import difflib
-
-    close = difflib.get_close_matches(name, list(names), n=1)
-    advice = f" (did you mean {close[0]}?)" if close else ""
-    return f"there is no {kind} {name!r}{advice}"
+    return f"there is no {kind} {name!r}{did_you_mean(name, names)}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -63,11 +61,17 @@ class Parser(argparse.ArgumentParser):
                 option, equals, value = word.partition("=")
                 option = option.replace("_", "-")
                 if option not in self._option_string_actions:
-                    self.error(unknown("option", option, self._option_string_actions))
+                    self.error(unknown("option", option, self._near(option)))
                 checked.append(option + equals + value)
             else:
                 checked.append(word)
         return checked
+
+    def _near(self, option: str) -> Iterable[str]:
+        """The options that an unknown one may stand for: a setting of that name, wherever it is, or any."""
+        name = option.rpartition(".")[2]
+        same = [known for known in self._option_string_actions if known.endswith(f".{name}")]
+        return same or self._option_string_actions
 
 
 def add_plugin(parser: Parser) -> None:
@@ -122,6 +126,13 @@ class HelpAllAction(argparse.Action):
                 action.help = action.full_help
         parser.print_help()
         parser.exit()
+
+
+def add_trust(parser: argparse._ActionsContainer) -> None:
+    """The option that takes a run of somebody else at its word."""
+    parser.add_argument(
+        "--trust", action="store_true", help="read what the files of a run that was sent to you name"
+    )
 
 
 def add_short(parser: argparse._ActionsContainer, options: Mapping[str, tuple[str, str]]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
 import sys
 import warnings
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.parsing import Parser, UsageError
 from epicortex.errors import DataError
-from epicortex.text import clean, percent
+from epicortex.text import clean, json_text, percent
 
 if TYPE_CHECKING:
     from epicortex.champion.module import Classifier
@@ -136,10 +135,20 @@ def _write_csv(
     for one in found:
         if one.unreadable is None:
             best = one.ranked()[0]
-            writer.writerow([one.file, classes[best], f"{one.probabilities[best]:.6f}", ""])
+            writer.writerow([_cell(one.file), _cell(classes[best]), f"{one.probabilities[best]:.6f}", ""])
         else:
-            writer.writerow([one.file, "", "", one.unreadable])
+            writer.writerow([_cell(one.file), "", "", _cell(one.unreadable)])
         yield one
+
+
+def _cell(text: str) -> str:
+    """A text that a spreadsheet takes for a text: one that would begin a formula gets an apostrophe.
+
+    >>> _cell("=1+1"), _cell("cat")
+    ("'=1+1", 'cat')
+    """
+    line = clean(text)
+    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
 
 
 def _write_json(
@@ -159,5 +168,5 @@ def _write_json(
     ]
     unreadable = [{"file": one.file, "reason": one.unreadable} for one in every if one.unreadable is not None]
     story = {"format": 1, "classes": list(classes), "predictions": readable, "unreadable": unreadable}
-    print(json.dumps(story, ensure_ascii=False, indent=2))
+    print(json_text(story))
     yield from every

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.text import clean, duration, percent, plural
+from epicortex.text import clean, duration, percent, plural, shell
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -41,13 +40,15 @@ def watch(
     go: Callable[[Watcher, threading.Event], Result],
 ) -> int:
     """Run `go` under a display until it ends or a signal stops it, say how it ended, give the exit code."""
+    from epicortex.run.consent import resume_command
+
     about = Watch(data=clean(data), folder=clean(str(folder)), generations=config.evolution.generations)
     display = displayed(about, quiet=arguments.quiet)
     with signals() as stopper, display:
         stopper.display = display
         result = go(watcher(display, config), stopper.stop)
     if result.interrupted:
-        return _interrupted(arguments, folder, stopper.received or signal.SIGINT)
+        return _interrupted(resume_command(folder, config, arguments.plugin), stopper.received)
     _conclude(result, folder, quiet=arguments.quiet)
     return 0
 
@@ -135,7 +136,9 @@ def signals() -> Iterator[Stopper]:
     if threading.current_thread() is not threading.main_thread():
         yield stopper
         return
-    before = {number: signal.signal(number, stopper.handle) for number in _SIGNALS}
+    # What was ignored from the start, as nohup has it, stays ignored.
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stopper.handle) for number in heard}
     try:
         yield stopper
     finally:
@@ -143,10 +146,10 @@ def signals() -> Iterator[Stopper]:
             signal.signal(number, handler)
 
 
-def _interrupted(arguments: argparse.Namespace, folder: Path, number: int) -> int:
-    plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in arguments.plugin)
-    print(f"stopped; this goes on:  epicortex resume {shlex.quote(str(folder))}{plugins}")
-    return 128 + number
+def _interrupted(command: str, received: int | None) -> int:
+    with suppress(OSError):  # the terminal may be what went away
+        print(f"stopped; this goes on:  {command}", flush=True)
+    return 128 + (received or signal.SIGINT)
 
 
 def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
@@ -161,10 +164,10 @@ def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     print(f"          {plural(outline.parameters, 'parameter')}, {outline.key}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
-    print(f"results   {folder}")
+    print(f"results   {clean(str(folder))}")
     if quiet:
         return
-    run = shlex.quote(str(folder))
+    run = shell([str(folder)])
     steps = [text.format(run=run) for command, text in _NEXT if command in COMMANDS]
     for number, step in enumerate(steps):
         print(f"{'' if number else 'next':<9} {step}")

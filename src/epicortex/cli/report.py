@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from epicortex.cli.parsing import Parser, add_plugin
+from epicortex.cli.parsing import Parser, add_plugin, add_trust
+from epicortex.text import clean
 
 
 def add_arguments(parser: Parser) -> None:
@@ -15,12 +16,19 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--out", metavar="FILE", type=Path, help="where to write it (RUN/report.html)")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where the built-in data sets are")
     add_plugin(parser)
+    add_trust(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and say where it is."""
     from epicortex import registry, report
 
-    parts = registry.load(arguments.plugin).parts
-    print(report.write(arguments.folder, out=arguments.out, data_dir=arguments.data_dir, parts=parts))
+    path = report.write(
+        arguments.folder,
+        out=arguments.out,
+        data_dir=arguments.data_dir,
+        parts=registry.load(arguments.plugin).parts,
+        trust=arguments.trust,
+    )
+    print(clean(str(path)))
     return 0

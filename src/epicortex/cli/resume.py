@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from epicortex.cli import progress
 from epicortex.cli.evolve import SHORT, add_common, chosen_fitness, chosen_optimiser
-from epicortex.cli.parsing import Parser, add_settings, add_short, settings_given
+from epicortex.cli.parsing import Parser, add_settings, add_short, add_trust, settings_given
 
 if TYPE_CHECKING:
     from epicortex.run.lifecycle import Result, Watcher
@@ -35,6 +35,7 @@ def add_arguments(parser: Parser) -> None:
     fixed = {option: (name, argparse.SUPPRESS) for option, (name, _) in SHORT.items() if option not in _SHORT}
     add_short(parser, fixed)
     add_common(parser)
+    add_trust(parser)
     add_settings(parser, MAY_CHANGE_ON_RESUME)
 
 
@@ -43,11 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex import engines
     from epicortex import registry as plugins
     from epicortex.config import changed, fields
+    from epicortex.run import consent
     from epicortex.storage.folder import read_config
 
     changes, _ = settings_given(arguments)
     before, info = read_config(arguments.folder)
     config = changed(before, **fields.by_section(changes))
+    consent.check_engine(config, changes)
     if engines.enlisted(config.training.engine):
         return 0
     extensions = plugins.load(arguments.plugin)
@@ -62,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             fitness=chosen_fitness(config, extensions),
             optimiser=chosen_optimiser(config, extensions),
             parts=extensions.parts,
+            trust=arguments.trust,
             watcher=watcher,
             stop=stop,
         )

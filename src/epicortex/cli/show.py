@@ -6,7 +6,7 @@ Everything is read from the run's files, none of which can make anything run; to
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.text import NOTHING, clean, count, duration, percent, plural, times
+from epicortex.text import NOTHING, clean, count, duration, json_text, percent, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,12 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex import registry
 
     story = read(arguments.folder, registry.load(arguments.plugin).parts)
+    for note in story.run.notes:
+        print(f"epicortex: {clean(note)}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(as_json(story), ensure_ascii=False, indent=2))
+        print(json_text(as_json(story)))
         return 0
-    from rich.console import Console
+    from epicortex.cli.display import plain_console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     console.width = min(console.width, _WIDEST)
     for part in _parts(story, console, every_ancestor=arguments.all):
         console.print(part)
@@ -133,12 +135,14 @@ def status(story: Story) -> str:
     """Whether the run is over, and why."""
     from epicortex.ecosystem import stopping
     from epicortex.ecosystem.stopping import Progress
+    from epicortex.run.consent import resume_command
 
-    settings, history = story.run.config.evolution, story.run.history
-    if reason := stopping.reason(Progress.of_history(history, story.run.config), settings):
+    settings = story.run.config.evolution
+    progress = Progress.of_history(story.run.history, story.run.config)
+    if reason := stopping.reason(progress, settings):
         return reason
-    done = f"{len(history)} of {settings.generations} generations are done"
-    return f"{done}; epicortex resume {story.run.path} goes on"
+    command = resume_command(story.run.path, story.run.config)
+    return f"{progress.generations} of {settings.generations} generations are done; {command} goes on"
 
 
 def _seconds(story: Story) -> float:
@@ -150,7 +154,7 @@ def _seconds(story: Story) -> float:
 def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[Any]:
     from rich.text import Text
 
-    yield Text(f"{story.run.path}", style="bold")
+    yield Text(clean(str(story.run.path)), style="bold")
     yield f"data      {clean(story.run.info.data)}, seed {story.run.config.evolution.seed}"
     yield f"run       {status(story)} ({duration(_seconds(story))})"
     if story.champion is None:
@@ -208,10 +212,13 @@ def kernels(shapes: Sequence[Sequence[int]]) -> str:
 def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
     from rich.text import Text
 
+    if not ancestors:
+        yield Text("Lineage: not known, since networks.jsonl is gone", style="bold")
+        return
     if len(ancestors) == 1:
         yield Text("Lineage: the champion is a founder", style="bold")
         return
-    founders = [str(ancestor.id) for ancestor in ancestors if not ancestor.parents]
+    founders = [str(one.id) for one in ancestors if not one.parents] or ["before networks.jsonl begins"]
     some = founders[:10] + (["…"] if len(founders) > 10 else [])
     whose = f"network {some[0]}" if len(founders) == 1 else f"networks {', '.join(some)}"
     before = plural(len(ancestors) - 1, "ancestor")

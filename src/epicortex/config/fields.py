@@ -6,7 +6,6 @@ allowed is decided by the models alone.
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from epicortex.config.models import Config
+from epicortex.text import nearest
 
 #: How a person writes that a setting has no value.
 NONE: Final = "none"
@@ -103,18 +103,10 @@ def by_section(changes: Mapping[str, object]) -> dict[str, dict[str, object]]:
     return sections
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was most likely meant, if any is near.
-
-    >>> nearest("validaton", ["test", "validation"])
-    'validation'
-    """
-    close = difflib.get_close_matches(name, list(names), n=1)
-    return close[0] if close else None
-
-
 def nearest_setting(name: str) -> Setting | None:
-    """The setting that a wrong dotted name most likely means: in its own section, else in any.
+    """The setting that a wrong dotted name most likely means.
+
+    One of that name in another section, else one of a similar name in its own section, else in any.
 
     >>> nearest_setting("evolution.batch-size").name
     'training.batch_size'
@@ -122,6 +114,8 @@ def nearest_setting(name: str) -> Setting | None:
     section, rest = split(name.replace("-", "_"))
     own = {setting.field: setting for setting in settings().values() if setting.section == section}
     every = {setting.field: setting for setting in settings().values()}
+    if rest in every and rest not in own:
+        return every[rest]
     for known in (own, every):
         guess = nearest(rest, known)
         if guess:

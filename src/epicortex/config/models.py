@@ -257,6 +257,8 @@ class TrainingConfig(_Section):
     """Who trains: serial, processes, ray, mpi, or an engine that a package installs."""
     workers: int | None = Field(None, ge=1, le=100_000)
     """How many networks train at the same time; by default one a core (ray: a place, mpi: a rank)."""
+    backend: Literal["auto", "native", "torch"] = "auto"
+    """The arithmetic: native (compiled, the same bits on every CPU), torch, or native wherever it can be."""
     device: str = Field(
         "cpu",
         pattern=r"^(cpu|mps|cuda(:\d{1,4})?)$",

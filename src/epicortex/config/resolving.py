@@ -8,7 +8,6 @@ meant. Files only name operators, engines and the like; nothing read here is imp
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -20,11 +19,17 @@ from pydantic_core import ErrorDetails
 
 from epicortex.config import fields
 from epicortex.config.models import FORMAT_VERSION, MOVED, Config
+from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
+from epicortex.machine import available_cores
+from epicortex.text import did_you_mean, shell
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
 MAX_FILE_BYTES: Final = 1_000_000
+#: The engines that a file may choose: they start no code but ours, and on this machine alone.
+LOCAL_ENGINES: Final = ("serial", "processes")
+_MOST_PER_CORE: Final = 4
 #: What else a file may hold at its top: the preset it changes, and what a run notes about itself.
 _BASE, _FORMAT, _NOTES = "preset", "format", "run"
 
@@ -65,9 +70,9 @@ class _Layers:
         if setting is None:
             return _unknown(name, error["input"])
         value = self.values[setting.section][setting.field]
-        guess = fields.nearest(str(value), map(str, get_args(setting.type)))
+        advice = did_you_mean(str(value), map(str, get_args(setting.type)))
         called = f"{name} ({option})" if option else name
-        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{_perhaps(guess)}"
+        return f"{called} is {fields.shown(value)}; it must be {setting.allowed}{advice}"
 
 
 def preset_names() -> tuple[str, ...]:
@@ -95,8 +100,18 @@ def resolve(
     """
     layers = _Layers()
     _lay_preset(layers, preset)
+    _leave_to_person(layers, changes or {})
     layers.lay(fields.by_section(changes or {}), "")
     return layers.config(called or {})
+
+
+def most_workers() -> int:
+    """How many workers a file may ask for on this machine.
+
+    >>> most_workers() >= 4
+    True
+    """
+    return _MOST_PER_CORE * available_cores()
 
 
 def changed(config: Config, /, **sections: Mapping[str, object]) -> Config:
@@ -138,7 +153,7 @@ def dumps(config: Config) -> str:
     lines = []
     for section, values in _sections(config.model_dump()).items():
         heading = [f"[{section}]"] if section else []
-        lines += [*heading, *(f"{name} = {_toml(value)}" for name, value in values.items()), ""]
+        lines += [*heading, *(f"{name} = {toml(value)}" for name, value in values.items()), ""]
     return "\n".join(lines)
 
 
@@ -153,9 +168,30 @@ def _lay_preset(layers: _Layers, preset: str | Path) -> None:
     _lay_text(layers, _read(path), str(preset), base=DEFAULT_PRESET)
 
 
+def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
+    """Refuse what a preset file may not decide, since it may come from anyone, unless a person decides it."""
+    training, ray = (layers.values.get(section, {}) for section in ("training", "ray"))
+    engine, address, workers = training.get("engine"), ray.get("address"), training.get("workers")
+    if isinstance(engine, str) and engine not in LOCAL_ENGINES and "training.engine" not in changes:
+        raise ConfigError(
+            f"{layers.origins['training.engine']}: training.engine is {fields.shown(engine)}, which a file "
+            f"cannot choose; give --engine {shell([engine])} to use it"
+        )
+    if address is not None and changes.get("training.engine") == "ray" and "ray.address" not in changes:
+        raise ConfigError(
+            f"{layers.origins['ray.address']}: ray.address is {fields.shown(address)}; a file cannot join a "
+            "cluster: give --ray.address to join it, or --ray.address none to train on this machine"
+        )
+    if type(workers) is int and workers > most_workers() and "training.workers" not in changes:
+        raise ConfigError(
+            f"{layers.origins['training.workers']}: training.workers is {workers}; a file may ask for "
+            f"at most {most_workers()} on this machine: give --workers to use more"
+        )
+
+
 def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> None:
     """Lay what a TOML text says over the preset it names, or over `base`."""
-    data = _parsed(text, origin)
+    data = parse(text, origin)
     named = data.pop(_BASE, base)
     version = data.pop(_FORMAT, FORMAT_VERSION)
     data.pop(_NOTES, None)
@@ -191,6 +227,8 @@ def _translated(sections: Layer) -> Layer:
         (home, name), (section, field) = fields.split(old), fields.split(new)
         if name in result.get(home, {}):
             result.setdefault(section, {})[field] = result[home].pop(name)
+    # Before there was a choice, all runs trained with torch.
+    result.setdefault("training", {}).setdefault("backend", "torch")
     return result
 
 
@@ -207,15 +245,6 @@ def _read(path: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise ConfigError(f"preset {path} is not UTF-8 text") from None
-
-
-def _parsed(text: str, origin: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{origin} is not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{origin} is nested too deeply to be a config") from None
 
 
 def _without_none(layer: Layer) -> Layer:
@@ -249,9 +278,8 @@ def _unknown(name: str, value: object) -> str:
         section, rest = rest, ""
     if section not in _section_names():
         names = sorted(filter(None, _section_names()))
-        guess = fields.nearest(section, names)
-        sections = ", ".join(names)
-        return f"there is no section {fields.shown(section)}; the sections are {sections}{_perhaps(guess)}"
+        sections, advice = ", ".join(names), did_you_mean(section, names)
+        return f"there is no section {fields.shown(section)}; the sections are {sections}{advice}"
     if not rest:
         return f"{section} is {fields.shown(value)}; it must be a section with settings in it"
     meant = fields.nearest_setting(name)
@@ -261,24 +289,24 @@ def _unknown(name: str, value: object) -> str:
 
 def _no_preset(name: object) -> str:
     names = preset_names()
-    guess = fields.nearest(str(name), names)
     return (
         f"there is no preset {fields.shown(name)}; it must be one of {', '.join(names)}, "
-        f"or a file that ends in .toml{_perhaps(guess)}"
+        f"or a file that ends in .toml{did_you_mean(str(name), names)}"
     )
 
 
-def _perhaps(guess: str | None) -> str:
-    return f" (did you mean {guess}?)" if guess else ""
+def toml(value: object) -> str:
+    """A value as TOML writes it.
 
-
-def _toml(value: object) -> str:
+    >>> print(toml({"text": "π 😀", "list": [1, 2.5]}))
+    {"text" = "π 😀", "list" = [1, 2.5]}
+    """
     if value is None:
         return f'"{fields.NONE}"'
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{toml(key)} = {toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)

@@ -2,17 +2,20 @@
 
 Eight bytes with the header's length, a JSON header, then the raw arrays without a gap. Written in chunks,
 so memory stays flat; read as memory maps, after every claim of the header has been checked.
-What the arrays mean is `dataset`'s affair.
+What the arrays mean is left to `dataset`. Written by hand, since the safetensors library joins all bytes
+in memory before it writes, and maps nothing that numpy can share.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +26,8 @@ from epicortex.storage.sizes import counts, is_shape
 
 MAX_HEADER = 8 * 2**20
 CHUNK = 8 * 2**20
+_UNFINISHED = ".tmp"
+_MOMENT = 60.0
 _DTYPES: dict[str, np.dtype[Any]] = {"U8": np.dtype(np.uint8), "F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
@@ -90,11 +95,16 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content becomes `path` at the end, in one durable step; an error leaves nothing."""
+    """A stream whose content becomes `path` at the end, in one durable step; an error leaves nothing.
+
+    What a process that was killed left in the folder is removed: nobody holds its lock.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    _sweep(path.parent)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
     try:
         with os.fdopen(descriptor, "wb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -107,6 +117,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _sweep(folder: Path) -> None:
+    for left in folder.glob(f".*{_UNFINISHED}"):
+        with suppress(OSError), left.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # one that is a moment old may be about to be locked
+            if time.time() - os.fstat(stream.fileno()).st_mtime > _MOMENT:
+                left.unlink()
 
 
 def chunks(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -1,6 +1,6 @@
 """The prepared data set: plain arrays, the class names, and how raw values become network inputs.
 
-Where the arrays come from is the readers' affair; how batches are drawn is `training`'s.
+Where the arrays come from is left to the readers, how batches are drawn to `evaluation`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from epicortex.data import cachefile
-from epicortex.errors import DataError
+from epicortex.errors import DataError, UnwritableError
 
 if TYPE_CHECKING:
     import torch
@@ -144,7 +144,10 @@ class DataSet:
     def save(self, path: Path | str, *, fingerprint: str = "") -> DataSet:
         """Write one file, whole or not at all, and give the data set mapped from it."""
         path = Path(path)
-        cachefile.write(path, self._arrays(), self._metadata(fingerprint))
+        try:
+            cachefile.write(path, self._arrays(), self._metadata(fingerprint))
+        except OSError as error:
+            raise UnwritableError(f"{path} cannot be written: {error.strerror or error}") from error
         return self.open(path)
 
     def write_to(self, stream: IO[bytes]) -> None:

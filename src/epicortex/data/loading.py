@@ -23,10 +23,14 @@ from epicortex.data.readers.folder import from_folder
 from epicortex.data.readers.npz import from_npz
 from epicortex.data.readers.table import from_csv, from_parquet
 from epicortex.data.scanning import scan
-from epicortex.errors import DataError
+from epicortex.errors import DataError, UnwritableError
 
 DEFAULTS = DataOptions()
 _FILES: dict[str, Callable[..., DataSet]] = {".npz": from_npz, ".csv": from_csv, ".parquet": from_parquet}
+#: How much of the sources is read to tell that they are the same: some megabytes at most.
+_SAMPLED_FILES = 64
+_SAMPLED_BLOCKS = 8
+_BLOCK = 1 << 14
 _ORDER = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -110,12 +114,35 @@ def load_built_in(spec: BuiltIn, data: Path) -> DataSet:
 
 
 def fingerprint(paths: Iterable[Path], *about: object) -> str:
-    """Tells whether sources are still those a cache was made from: names, sizes and times of change."""
+    """Tells whether sources are still those a cache was made from: names, inodes, sizes and times of change.
+
+    Times can be set by anyone and inodes differ on some network drives, so a sample of contents counts, too.
+    """
+    files = list(paths)
     try:
-        files = [(str(path.absolute()), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
+        facts = [_facts(path) for path in files]
+        sample = [_sampled(path) for path in files[:: max(1, len(files) // _SAMPLED_FILES)]]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
-    return hashlib.sha256(json.dumps([FORMAT, files, [repr(item) for item in about]]).encode()).hexdigest()
+    everything = [FORMAT, facts, sample, [repr(item) for item in about]]
+    return hashlib.sha256(json.dumps(everything).encode()).hexdigest()
+
+
+def _facts(path: Path) -> tuple[str, int, int, int, int]:
+    stat = path.stat()
+    # Nobody can set the time at which a file's entry last changed.
+    return str(path.absolute()), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _sampled(path: Path) -> str:
+    """A hash of some blocks of a file, evenly spaced, its first and last among them."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        step = max(1, (path.stat().st_size - _BLOCK) // (_SAMPLED_BLOCKS - 1))
+        for number in range(_SAMPLED_BLOCKS):
+            stream.seek(number * step)
+            digest.update(stream.read(_BLOCK))
+    return digest.hexdigest()
 
 
 def cached(data: Path, name: str, key: str, print_: str, make: Callable[[], DataSet]) -> DataSet:
@@ -131,10 +158,8 @@ def cached(data: Path, name: str, key: str, print_: str, make: Callable[[], Data
     made = make()
     try:
         return made.save(path, fingerprint=print_)
-    except OSError as error:
-        return made.with_notes(
-            f"the cache {path} could not be written ({error.strerror}): the data is kept in memory"
-        )
+    except UnwritableError as error:
+        return made.with_notes(f"there is no cache, and the data is kept in memory: {error}")
 
 
 def _unknown(source: str) -> DataError:

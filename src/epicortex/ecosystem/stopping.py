@@ -45,7 +45,7 @@ class Progress:
             if generation.highest_fitness is not None and generation.highest_fitness > highest:
                 highest, last_rise = generation.highest_fitness, generation.generation
         return cls(
-            len(history),
+            history[-1].generation if history else 0,
             highest if last_rise else None,
             last_rise,
             budget.spent(history, config),

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from epicortex.ecosystem.jobs import Outcome
 from epicortex.engines.channel import Channel, ChannelClosed
-from epicortex.engines.serving import ENVIRONMENT, WorkerBroken
+from epicortex.engines.serving import ENVIRONMENT, WorkerBroken, search_path
 from epicortex.errors import EngineError
 
 #: How long a worker may take to import torch and map the data, at least; slow disks exist.
@@ -23,7 +23,7 @@ START_LIMIT: Final = 120.0
 #: So many workers in a row that die before they are ready mean that none ever will be.
 MAX_FAILED_STARTS: Final = 3
 _TICK: Final = 0.5
-#: The same search path as the parent's, and nothing from the current folder that the parent does not have.
+#: Its search path is the parent's, and nothing is imported before it is set.
 _BOOT: Final = (
     "import json, sys; path, descriptor, parent = json.loads(sys.argv[1]); sys.path[:] = path; "
     "from epicortex.engines.worker import main; main(descriptor, parent)"
@@ -43,7 +43,7 @@ class WorkerProcess:
                 "there is no Python interpreter to start workers with; set training.engine to serial"
             )
         ours, theirs = socket.socketpair()
-        arguments = json.dumps([[str(entry) for entry in sys.path], theirs.fileno(), os.getpid()])
+        arguments = json.dumps([search_path(), theirs.fileno(), os.getpid()])
         try:
             with theirs:
                 self._process = subprocess.Popen(

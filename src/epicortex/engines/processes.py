@@ -16,7 +16,6 @@ from epicortex.config import Config
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines.base import Engine
 from epicortex.engines.channel import encode
-from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, WorkerLost, WorkerProcess
 from epicortex.engines.serving import WorkerBroken, inward, outward
 from epicortex.engines.setup import WorkerSetup
@@ -24,6 +23,7 @@ from epicortex.engines.sharing import shared
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError
 from epicortex.families.family import Family
+from epicortex.machine import available_cores
 
 _LOOK_SECONDS: Final = 0.5
 

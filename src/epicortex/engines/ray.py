@@ -1,7 +1,7 @@
 """The engine `ray`: a worker for every slot that a Ray cluster has, on whichever node Ray puts it.
 
 One thread does all the talking to Ray: it hands out jobs, takes outcomes, and looks now and then for workers
-that are silent and for nodes that are new. Where workers run is Ray's affair.
+that are silent and for nodes that are new. Ray decides where workers run.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from epicortex.config import Config
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.engines import ray_session
 from epicortex.engines.base import Engine
-from epicortex.engines.cores import available_cores
 from epicortex.engines.process import MAX_FAILED_STARTS, START_LIMIT
 from epicortex.engines.ray_worker import RayWorker
 from epicortex.engines.returns import Returns
-from epicortex.engines.serving import ENVIRONMENT, inward, outward
+from epicortex.engines.serving import ENVIRONMENT, inward, outward, search_path
 from epicortex.engines.setup import WorkerSetup
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
 from epicortex.families.family import Family
+from epicortex.machine import available_cores
 from epicortex.versions import versions
 
 _TICK: Final = 0.5
@@ -75,7 +75,6 @@ class RayEngine(Engine):
         self._failed_starts = 0
         self._homeless = 0.0
         self._looked = 0.0
-        self._connected = threading.Event()
         self._thread = threading.Thread(target=self._lead, name="epicortex-ray", daemon=True)
         self._thread.start()
         atexit.register(self.close)
@@ -83,7 +82,6 @@ class RayEngine(Engine):
     @property
     def workers(self) -> int:
         """How many there are or should be. Without a limit this follows the nodes that join and leave."""
-        self._connected.wait()
         return self._wanted
 
     @property
@@ -118,10 +116,10 @@ class RayEngine(Engine):
         """All that is ever asked of Ray. Runs in a thread of its own."""
         try:
             cpus = self._settings.num_cpus * (self._limit or available_cores())
-            with ray_session.connected(self._address, cpus=cpus):
+            closed = lambda: self._tasks.closed is not None  # noqa: E731
+            with ray_session.connected(self._address, cpus=cpus, given_up=closed):
                 try:
                     self._look_for_nodes()
-                    self._connected.set()
                     self._follow_events()
                 finally:
                     for worker in self._workers:
@@ -134,7 +132,6 @@ class RayEngine(Engine):
             self._end(EngineError(f"the leader of workers failed: {type(error).__name__}: {error}"))
             raise
         finally:
-            self._connected.set()
             for worker in self._workers:
                 if worker.task is not None:
                     self._tasks.put_back(worker.task)
@@ -212,7 +209,8 @@ class RayEngine(Engine):
     def _take_setup(self, setup: WorkerSetup, content: bytes) -> None:
         data = setup.data_set()
         self._family = setup.family
-        self._package = content, versions(), ray.put(None if data is None else data.detached())
+        shared = ray.put(None if data is None else data.detached())
+        self._package = content, versions(), shared, search_path()
         for worker in self._workers:
             self._prepare_worker(worker)
 

@@ -1,14 +1,15 @@
 """A worker of the engine `ray`: an actor, in a process of its own on some node, that trains what it is sent.
 
-Ray starts it, with the environment of every worker; retries and replacements are the engine's affair.
+Ray starts it, with the environment of every worker; retries and replacements are left to the engine.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from epicortex.engines import serving
@@ -28,11 +29,16 @@ class RayWorker:
         self._alive: float | None = None
 
     def prepare(
-        self, content: bytes, made_with: Mapping[str, str], data: DataSet | None
+        self, content: bytes, made_with: Mapping[str, str], data: DataSet | None, path: Sequence[str]
     ) -> tuple[str, int, str]:
-        """Get ready to work; gives the node, the process id, and why it cannot, if it cannot."""
+        """Get ready to work; gives the node, the process id, and why it cannot, if it cannot.
+
+        Modules of the user's are found where the program finds them, but nothing there hides what is
+        installed here.
+        """
         import ray
 
+        sys.path += [entry for entry in path if entry not in sys.path]
         try:
             serving.check_versions(made_with)
             # The arrays are the node's own copy in the object store, mapped by all its workers.

@@ -1,6 +1,6 @@
 """What every worker does, whichever engine leads it: settle in, get ready, do one job after another.
 
-How messages reach it, and what becomes of it when it fails, is each engine's affair.
+How messages reach it, and what becomes of it when it fails, is left to each engine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.ecosystem.jobs import Job, Outcome
@@ -39,6 +40,15 @@ _M_MMAP_THRESHOLD: Final = -3
 
 class WorkerBroken(Exception):
     """A worker says that it cannot work at all, and that another could not either."""
+
+
+def search_path() -> list[str]:
+    """Where a worker looks for modules: where the program does, and in its current folder last of all.
+
+    An interactive program looks there first; a worker must not take a file there for torch.
+    """
+    current = [str(Path.cwd())] if "" in sys.path else []
+    return [str(entry) for entry in sys.path if entry != ""] + current
 
 
 def settle() -> None:

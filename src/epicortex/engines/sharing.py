@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from epicortex.errors import EngineError
+
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
@@ -33,8 +35,14 @@ def shared(
     """
     make = tempfile.TemporaryFile if nameless else tempfile.NamedTemporaryFile
     with make(prefix="epicortex-") as stream:
-        write(stream)
-        stream.flush()
+        try:
+            write(stream)
+            stream.flush()
+        except OSError as error:
+            raise EngineError(
+                f"the data cannot be written to {tempfile.gettempdir()} for the workers: {error.strerror}; "
+                "make space, set TMPDIR to another folder, or training.engine to serial"
+            ) from error
         if nameless:
             yield SharedFile(Path(f"/proc/{os.getpid()}/fd/{stream.fileno()}"))
         else:

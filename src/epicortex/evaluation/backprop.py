@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -24,16 +24,14 @@ from epicortex.errors import ConfigError
 from epicortex.evaluation import scoring
 from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.checks import check_training, find_device
-from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
-from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
+from epicortex.evaluation.evaluator import Evaluator, NetworkFailed, Pace, Stopped, reason
+from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
 from epicortex.evaluation.groups import ParameterGroups
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
-from epicortex.evaluation.samples import class_weights, draw_batches, fitness_samples
-from epicortex.families.family import Array, Family, HasMemory, HasRecipe
-
-#: No image is moved further than this part of its size, whatever its factor.
-_MOST_SHIFT: Final = 0.5
+from epicortex.evaluation.samples import MOST_SHIFT, class_weights, draw_batches, fitness_samples
+from epicortex.evaluation.scoring import Measured
+from epicortex.families.family import Family, HasMemory, HasRecipe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +66,14 @@ class Backprop:
         if self.training.optimiser_state == "inherited":
             _check_memory(self.family, self.training.optimiser, own=self.optimiser is not None)
 
-    def open(self, data: DataSet | None) -> Trainer:
-        """A trainer over the data set."""
+    def open(self, data: DataSet | None) -> Evaluator:
+        """A trainer over the data set, on the arithmetic that the run has settled on."""
         if data is None:
             raise ConfigError("evaluator: backprop needs a data set to train on")
+        if self.training.backend == "native":
+            from epicortex.evaluation.compiled import NativeTrainer
+
+            return NativeTrainer(data, self.family, self.training, seed=self.seed, fitness=self.fitness)
         return Trainer(
             data,
             self.family,
@@ -86,15 +88,6 @@ class Backprop:
         if data is None or self.training.fitness_on == "test" or not len(data.y_test):
             return None
         return scoring.score(phenotype, self.family, data, "test").accuracy
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Measured:
-    """What scoring gave."""
-
-    fitness: float
-    measures: Mapping[str, float] = field(default_factory=dict)
-    losses: Array | None = None
 
 
 class Trainer:
@@ -211,7 +204,7 @@ class Trainer:
             randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
             for purpose in ("training", "shifts", "flips")
         )
-        shift = min(_MOST_SHIFT, training.shift * augmentation)
+        shift = min(MOST_SHIFT, training.shift * augmentation)
         seen = 0
         for number, chosen in enumerate(draw_batches(len(self._learnt), training, rng), 1):
             pace()
@@ -227,18 +220,11 @@ class Trainer:
         smoothing = self._training.label_smoothing
         return functional.cross_entropy(network(x), y, weight=self._class_weights, label_smoothing=smoothing)
 
-    def _measure(self, network: nn.Module, size: int, pace: Pace) -> _Measured:
+    def _measure(self, network: nn.Module, size: int, pace: Pace) -> Measured:
         """How the network does as it is now."""
         samples = self._measured
         logits = scoring.outputs(network, samples.chunks(size), len(samples), self._classes, pace)
-        if self._fitness is None:
-            fitness = BUILT_IN[self._training.fitness](logits.argmax(1), self._labels)
-        else:
-            fitness = finite(float(self._fitness(logits, self._labels.clone())), self._training.fitness)
-        if not self._training.losses:
-            return _Measured(fitness)
-        losses = functional.cross_entropy(logits, self._labels, reduction="none")
-        return _Measured(fitness, {"loss": losses.double().mean().item()}, losses.numpy())
+        return scoring.measured(logits, self._labels, self._training, self._fitness)
 
 
 def _scale(optimiser: torch.optim.Optimizer, name: str, factor: float) -> None:

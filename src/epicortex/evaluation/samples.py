@@ -5,8 +5,9 @@ Raw values stay uint8 in the mapped file; a batch is gathered, made float and sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -17,6 +18,9 @@ from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, split_validation, tensor
 from epicortex.errors import ConfigError
+
+#: No image is moved further than this part of its size, whatever its factor.
+MOST_SHIFT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +74,15 @@ class Samples:
         return raw.to(torch.float32, copy=True).mul_(self.scale).add_(self.shift)
 
 
+def draw_moves(
+    count: int, spatial: Sequence[int], shift: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """How far each image moves in each dimension [images, dimensions]: half of them not at all."""
+    chosen = rng.random(count) < 0.5
+    most = [round(shift * size) for size in spatial]
+    return np.stack([rng.integers(-far, far + 1, count) * chosen for far in most], axis=1)
+
+
 def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
     """Images [samples, channels, *spatial], half of them moved at random by up to `shift` of their size.
 
@@ -80,16 +93,20 @@ def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
     [(0, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 3)]
     """
     count, channels, *spatial = images.shape
-    chosen = rng.random(count) < 0.5
+    moves = torch.from_numpy(draw_moves(count, spatial, shift, rng)).to(images.device)
     source = torch.zeros(count, *(1 for _ in spatial), dtype=torch.int64, device=images.device)
     for dimension, size in enumerate(spatial):
-        most = round(shift * size)
-        steps = torch.from_numpy(rng.integers(-most, most + 1, count) * chosen).to(images.device)
+        steps = moves[:, dimension]
         place = (torch.arange(size, device=images.device) + steps[:, None]).clamp_(0, size - 1)
         rows = place.reshape(count, *(size if d == dimension else 1 for d in range(len(spatial))))
         source = source * size + rows
     flat = source.reshape(count, 1, -1).expand(-1, channels, -1)
     return images.flatten(2).gather(2, flat).reshape(images.shape)
+
+
+def draw_flips(count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which images are mirrored: each with probability ½."""
+    return rng.random(count) < 0.5
 
 
 def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
@@ -99,7 +116,7 @@ def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
     >>> sorted({tuple(mirrored(line, np.random.default_rng(s)).flatten().tolist()) for s in range(20)})
     [(0, 1, 2), (2, 1, 0)]
     """
-    chosen = torch.from_numpy(rng.random(len(images)) < 0.5).to(images.device)
+    chosen = torch.from_numpy(draw_flips(len(images), rng)).to(images.device)
     return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 

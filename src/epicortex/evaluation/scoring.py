@@ -6,20 +6,28 @@ This is the one place where a network answers many samples; training, the champi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
+from epicortex.config import TrainingConfig
 from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.evaluation.evaluator import NetworkFailed
-from epicortex.evaluation.fitness import accuracy, balanced_accuracy, confusion_matrix
+from epicortex.evaluation.evaluator import NetworkFailed, finite
+from epicortex.evaluation.fitness import (
+    BUILT_IN,
+    FitnessFunction,
+    accuracy,
+    balanced_accuracy,
+    confusion_matrix,
+)
 from epicortex.evaluation.samples import split
-from epicortex.families.family import Family, Outline
+from epicortex.families.family import Array, Family, Outline
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
@@ -63,6 +71,29 @@ def score(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """What a network's answers on the samples of fitness amount to."""
+
+    fitness: float
+    measures: Mapping[str, float] = field(default_factory=dict)
+    losses: Array | None = None
+
+
+def measured(
+    logits: Tensor, labels: Tensor, training: TrainingConfig, own: FitnessFunction | None
+) -> Measured:
+    """The fitness of these answers, and their losses where the settings ask for them."""
+    if own is None:
+        fitness = BUILT_IN[training.fitness](logits.argmax(1), labels)
+    else:
+        fitness = finite(float(own(logits, labels.clone())), training.fitness)
+    if not training.losses:
+        return Measured(fitness)
+    losses = functional.cross_entropy(logits, labels, reduction="none")
+    return Measured(fitness, {"loss": losses.double().mean().item()}, losses.numpy())
+
+
 def outputs(
     model: nn.Module,
     chunks: Iterable[Tensor],
@@ -71,6 +102,20 @@ def outputs(
     pace: Callable[[], None] | None = None,
 ) -> Tensor:
     """What a model gives for all samples [samples, classes], chunk by chunk; NaN fails the network."""
+    logits = answers(model, chunks, samples, classes, pace)
+    if not bool(torch.isfinite(logits).all()):
+        raise NetworkFailed("its outputs are not finite (NaN or infinity)")
+    return logits
+
+
+def answers(
+    model: nn.Module,
+    chunks: Iterable[Tensor],
+    samples: int,
+    classes: int,
+    pace: Callable[[], None] | None = None,
+) -> Tensor:
+    """The same, whatever the numbers are."""
     logits = torch.empty(samples, classes)
     place = 0
     with torch.inference_mode():
@@ -79,8 +124,6 @@ def outputs(
                 pace()
             logits[place : place + len(x)] = model(x)
             place += len(x)
-        if not bool(torch.isfinite(logits).all()):
-            raise NetworkFailed("its outputs are not finite (NaN or infinity)")
     return logits
 
 

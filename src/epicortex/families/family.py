@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from epicortex.config import Config
+    from epicortex.native.program import Operation
 
 P = TypeVar("P")
 
@@ -95,6 +96,20 @@ class Outline:
     """From the input to the output."""
     facts: Mapping[str, str]
     """What holds for the whole network, for people, such as its activations."""
+
+
+@runtime_checkable
+class Compilable(Protocol[P]):
+    """A family whose networks the native arithmetic can run, besides torch."""
+
+    def operations(self, phenotype: P) -> Sequence[Operation]:
+        """What a network computes, operation by operation."""
+
+    def tensors(self, phenotype: P) -> tuple[Sequence[Array], Array | None]:
+        """What learns, in the order of the operations, and the running statistics, where there are some."""
+
+    def with_tensors(self, phenotype: P, tensors: Sequence[Array], state: Array | None) -> P:
+        """The phenotype with what a network has learned, in the same order."""
 
 
 class Family(Protocol[P]):

@@ -1,4 +1,4 @@
-"""How a run is done again: the command that gives the same config, and every setting that was in force."""
+"""The command that repeats a run with the same config, and every setting that was in force."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def nearest_preset(config: Config) -> str:
     return min(settings.preset_names(), key=lambda name: len(list(_differences(config, name))))
 
 
-def command(config: Config, out: str) -> str:
+def evolve_command(config: Config, out: str) -> str:
     """A command line that gives this very config.
 
     >>> config = settings.resolve("paper", {"evolution.seed": 7, "data.source": "mnist"})
-    >>> print(command(config, "again"))
+    >>> print(evolve_command(config, "again"))
     epicortex evolve mnist \\
       --preset paper \\
       --evolution.seed 7 \\
@@ -57,7 +57,7 @@ def options(config: Config) -> list[list[str]]:
     ]
 
 
-def rows(config: Config) -> list[SettingRow]:
+def setting_rows(config: Config) -> list[SettingRow]:
     """Every setting."""
     changed = set(_differences(config, nearest_preset(config)))
     return [

@@ -1,6 +1,7 @@
 """The plots as pictures for pages that run no scripts, such as Markdown: lines, bands, dots, axes, a legend.
 
-Takes the same figures as the HTML page, in its light colours. Knows only what our own figures use.
+Takes the same figures as the HTML page, in its light colours. Knows only what our own figures use. Written by
+hand, since plotly draws SVG only with a browser beside it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from html import escape
 from importlib import resources
 from typing import Any, Final
 
-from epicortex.report.figures import Figure
+from epicortex.pages.plots import Figure
 
 _WIDTH, _HEIGHT = 760, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 40, 52

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from epicortex.pages.units import Measure, share
+from epicortex.pages.units import Unit
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import DATA
 from epicortex.paper.results import Figures, Results, values
 from epicortex.paper.statistics import SIGNIFICANT, Difference, cannot_tell, difference, trend
-from epicortex.text import count, plural, span
+from epicortex.text import count, plural, share, span
 
 Verdict: TypeAlias = Literal["holds", "holds so far", "holds in part", "does not hold", "open"]
 
@@ -34,7 +34,7 @@ MANY: Final = 0.5
 #: Why nothing can be said about a case.
 NOT_RUN: Final = "not run"
 NO_FIGURE: Final = "without a figure"
-_ACCURACY: Final = Measure.of("accuracy")
+_ACCURACY: Final = Unit.of("accuracy")
 _MODES: Final = (True, False)
 
 

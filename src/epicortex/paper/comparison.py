@@ -15,7 +15,10 @@ from typing import Any, Final
 from epicortex.config.fields import shown, value_of
 from epicortex.errors import StorageError
 from epicortex.pages import svg
-from epicortex.pages.units import Measure
+from epicortex.pages.html import page
+from epicortex.pages.plots import Figure, axis
+from epicortex.pages.tables import Table
+from epicortex.pages.units import Unit
 from epicortex.paper.execution import differences, is_finished
 from epicortex.paper.results import Figures, figures
 from epicortex.paper.statistics import (
@@ -29,9 +32,6 @@ from epicortex.paper.statistics import (
     holm,
     least_p,
 )
-from epicortex.report.figures import Figure, axis
-from epicortex.report.page import page
-from epicortex.report.tables import Table
 from epicortex.run.record import RunRecord, read_run
 from epicortex.storage import atomic
 from epicortex.text import NOTHING, count, one_line, plural
@@ -69,17 +69,17 @@ class Compared:
     """None where a set has no figure."""
     adjusted: float | None
     """The p that takes into account how many quantities are tested (Holm)."""
-    measure: Measure
+    unit: Unit
     """How its fitness is written."""
 
     def text(self, value: float | None) -> str:
         """A value in words."""
-        return self.measure.text(value) if self.quantity.fitness else count(value)
+        return self.unit.text(value) if self.quantity.fitness else count(value)
 
     def change(self, value: float | None) -> str:
         """A difference in words."""
         if self.quantity.fitness or value is None:
-            return self.measure.change(value)
+            return self.unit.change(value)
         return f"{round(value):+,}".replace("-", "−")
 
 
@@ -102,7 +102,7 @@ def compare(first: Sequence[Path], second: Sequence[Path]) -> Comparison:
             raise StorageError(
                 f"{run.path} is in both sets, as {known[run.info.id]}; a run cannot be compared with itself"
             )
-    measure = Measure.of(sets[0][0].config.training.fitness)
+    unit = Unit.of(sets[0][0].config.training.fitness)
     read = [[figures(run) for run in runs] for runs in sets]
     pairs = [
         [[value for run in runs if (value := quantity.get(run)) is not None] for runs in read]
@@ -111,7 +111,7 @@ def compare(first: Sequence[Path], second: Sequence[Path]) -> Comparison:
     tested = [difference(one, other) for one, other in pairs]
     adjusted = iter(holm([found.p for found in tested if found]))
     compared = tuple(
-        Compared(quantity, (one, other), found, next(adjusted) if found else None, measure)
+        Compared(quantity, (one, other), found, next(adjusted) if found else None, unit)
         for quantity, (one, other), found in zip(QUANTITIES, pairs, tested, strict=True)
     )
     folders = [run.path for run in sets[0]], [run.path for run in sets[1]]
@@ -153,7 +153,7 @@ def plots(comparison: Comparison) -> dict[str, Figure]:
     for name, fitness in (("fitness", True), ("parameters", False)):
         shown_here = [one for one in comparison.compared if one.quantity.fitness == fitness and one.found]
         if shown_here:
-            percent = fitness and shown_here[0].measure.percent
+            percent = fitness and shown_here[0].unit.percent
             drawn[name] = _dots(shown_here, "%" if percent else name, 100 if percent else 1)
     return drawn
 
@@ -164,7 +164,7 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
         written = []
         for name, figure in plots(comparison).items():
             target = path if name == "fitness" else path.with_stem(f"{path.stem}-{name}")
-            atomic.replace_file(target, [svg.picture(figure, f"A and B: {name}").encode()])
+            atomic.replace_text(target, svg.picture(figure, f"A and B: {name}"))
             written.append(target)
         return written
     drawn = plots(comparison)
@@ -179,7 +179,7 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
         "values": _values(comparison),
         "about": ABOUT,
     }
-    atomic.replace_file(path, [page("comparison.html", content, drawn).encode("utf-8", "replace")])
+    atomic.replace_text(path, page("epicortex.paper", "comparison.html", content, drawn))
     return [path]
 
 

@@ -76,7 +76,7 @@ def trainings(config: Config) -> int:
     >>> two = Config(evolution={"generations": 2})
     >>> trainings(two), trainings(Config(evolution={"trainings": 500}))
     (136, 500)
-    >>> trainings(two.model_copy(update={"budget": BudgetConfig(newborns="scored")}))
+    >>> trainings(Config(evolution={"generations": 2}, budget={"newborns": "scored"}))
     128
     """
     settings, scored = config.evolution, config.budget.newborns == "scored"
@@ -127,7 +127,7 @@ def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
             return _waiting(plan, run, out)
         state = state_of(out / run.folder, config)
     except StorageError:
-        # One run's affair: what is wrong with it is said when its turn comes.
+        # Only this run is concerned: what is wrong with it is said when its turn comes.
         return Due(run, "damaged", 0)
     if state == "finished":
         return Due(run, state, 0)

@@ -1,6 +1,6 @@
 """Carries out a plan: begins what is missing, resumes what was broken off, keeps what is finished.
 
-How a run goes is `run`'s affair. How it stands with one is read from its folder.
+Running is left to `run`; how far a run has come is read from its folder.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from epicortex.storage.folder import read_config
 
 State: TypeAlias = Literal["new", "begun", "finished", "kept", "damaged"]
 _GENERATIONS: Final = "evolution.generations"
+_BACKEND: Final = "training.backend"
 #: Settings that neither the results of a run nor its length hang on.
 FREE: Final = MAY_CHANGE_ON_RESUME - {
     _GENERATIONS,
@@ -45,7 +46,7 @@ class Observer(Protocol):
         """A run has come to its end, or was interrupted."""
 
     def failed(self, run: PlannedRun, error: EpiCortexError) -> None:
-        """A run cannot go on, or its folder is beyond mending; the others go on."""
+        """A run cannot go on, or its folder is beyond repair; the others go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,15 @@ def is_finished(record: RunRecord, config: Config | None = None) -> bool:
 
 
 def differences(one: Config, other: Config) -> Iterator[str]:
-    """The settings in which two runs differ, of those that its results or its length hang on."""
-    return (name for name in settings() if name not in FREE and value_of(one, name) != value_of(other, name))
+    """The settings in which two runs differ, of those that its results or its length hang on.
+
+    A run has settled on its arithmetic; a plan that leaves the choice open takes either.
+    """
+    open_choice = "auto" in (one.training.backend, other.training.backend)
+    passed = FREE | {_BACKEND} if open_choice else FREE
+    return (
+        name for name in settings() if name not in passed and value_of(one, name) != value_of(other, name)
+    )
 
 
 def between_experiments(one: Config, other: Config) -> list[str]:
@@ -175,7 +183,7 @@ def between_experiments(one: Config, other: Config) -> list[str]:
 
 
 def portable(config: Config) -> Config:
-    """The config without what is one machine's affair."""
+    """The config without what concerns one machine only."""
     return changed(config, **by_section({name: settings()[name].default for name in FREE}))
 
 
@@ -184,10 +192,6 @@ def _run(
 ) -> Result:
     if state == "new":
         return evolve(config.data.source, config, out=folder, watcher=watcher, stop=stop, command=command)
-    here, _ = read_config(folder)
-    changes = {
-        name: value_of(config, name)
-        for name in sorted(MAY_CHANGE_ON_RESUME)
-        if value_of(here, name) != value_of(config, name)
-    }
+    # Also what is as it was: engines and places are the plan's decision, not that of the run's files.
+    changes = {name: value_of(config, name) for name in sorted(MAY_CHANGE_ON_RESUME)}
     return resume(folder, changes, watcher=watcher, stop=stop)

@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from epicortex.ecosystem.history import History
-from epicortex.pages.units import Measure
+from epicortex.pages.plots import Figure, axis, fitness_axis, generation_axis
+from epicortex.pages.units import Unit
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.plan import Experiment
 from epicortex.paper.results import Figures, Results
-from epicortex.report.figures import Figure, axis, fitness_axis, unified
 
-_ACCURACY: Final = Measure.of("accuracy")
+_ACCURACY: Final = Unit.of("accuracy")
 _CURVES: Final = (
     ("highest_fitness", "highest", "best"),
     ("average_fitness", "average", "mean"),
@@ -161,4 +161,4 @@ def _spread(
 
 
 def _figure(traces: list[Figure], y_axis: Figure) -> Figure:
-    return {"data": traces, "layout": {"hovermode": "x unified", "xaxis": unified(), "yaxis": y_axis}}
+    return {"data": traces, "layout": {"hovermode": "x unified", "xaxis": generation_axis(), "yaxis": y_axis}}

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from epicortex.pages import svg
+from epicortex.pages.html import page
+from epicortex.pages.plots import Figure
+from epicortex.pages.tables import Table, markdown
 from epicortex.paper import figures, notes, results_file, tables
 from epicortex.paper.claims import Claim, check
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.plan import Experiment, Plan
 from epicortex.paper.published import DATA
-from epicortex.paper.results import Kept, Results, gather
-from epicortex.report.figures import Figure
-from epicortex.report.page import page
-from epicortex.report.tables import Table
+from epicortex.paper.results import Kept, Results, read_results
 from epicortex.storage import atomic
 from epicortex.storage.lock import Lock
 
@@ -46,14 +46,15 @@ def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
 
 def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
     own = results_file.read_own(out)
-    results = gather(plan, out, [*own, *also])
+    results = read_results(plan, out, [*own, *also])
     drawn, found = figures.draw(results), check(results)
     results_file.write(out, results, own)
     for name, figure in drawn.items():
-        _replace(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
-    _replace(out / "table.csv", tables.as_csv(results))
-    _replace(out / "table.md", "\n".join(_markdown(results, drawn, found)))
-    _replace(out / "page.html", page("experiments.html", _content(results, drawn, found), drawn))
+        atomic.replace_text(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
+    atomic.replace_text(out / "table.csv", tables.as_csv(results))
+    atomic.replace_text(out / "table.md", "\n".join(_markdown(results, drawn, found)))
+    content = _content(results, drawn, found)
+    atomic.replace_text(out / "page.html", page("epicortex.paper", "experiments.html", content, drawn))
     return results
 
 
@@ -69,10 +70,6 @@ def caption(name: str) -> str:
             data = rest.removesuffix(mode)
             return f"{DATA.get(data, data)}{title}: {_ABOUT[kind]}"
     return f"{DATA.get(rest, rest)}: {_ABOUT[kind]}"
-
-
-def _replace(path: Path, text: str) -> None:
-    atomic.replace_file(path, [text.encode("utf-8", "replace")])
 
 
 def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) -> Iterator[str]:
@@ -122,7 +119,7 @@ def _markdown(results: Results, drawn: dict[str, Figure], found: list[Claim]) ->
 
 def _table(table: Table) -> Iterator[str]:
     yield f"{table.caption}:\n" if not table.caption.endswith(".") else f"{table.caption}\n"
-    yield f"{tables.markdown(table)}\n"
+    yield f"{markdown(table)}\n"
 
 
 def _pictures(title: str, kind: str, drawn: dict[str, Figure]) -> Iterator[str]:

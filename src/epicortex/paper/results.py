@@ -18,7 +18,7 @@ from epicortex.config.fields import shown, value_of
 from epicortex.ecosystem import budget
 from epicortex.ecosystem.history import Generation, total_seconds
 from epicortex.errors import EpiCortexError
-from epicortex.pages.commands import command
+from epicortex.pages.commands import evolve_command
 from epicortex.paper.controls import of_lineage
 from epicortex.paper.execution import between_experiments, differences, expected, is_finished, portable
 from epicortex.paper.plan import Experiment, Plan, PlannedRun, found
@@ -97,7 +97,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class BegunRun:
     """A run that was begun."""
 
     run: PlannedRun
@@ -111,6 +111,8 @@ class Gathered:
     """Why it does not count; empty where it does."""
     kept: bool = False
     """Whether its figures were kept, and not read from its folder."""
+    backend: str = "auto"
+    """The arithmetic it settled on."""
 
     @property
     def counts(self) -> bool:
@@ -123,7 +125,7 @@ class Results:
     """All that there is to report."""
 
     plan: Plan
-    runs: tuple[Gathered, ...]
+    runs: tuple[BegunRun, ...]
     """Every run that was begun, in the order of the table."""
     due: tuple[PlannedRun, ...]
     """Those of the plan that were not begun."""
@@ -145,9 +147,9 @@ class Results:
         return not self.due and all(one.counts for one in self.runs)
 
 
-def gather(plan: Plan, out: Path, kept: Iterable[Kept] = ()) -> Results:
+def read_results(plan: Plan, out: Path, kept: Iterable[Kept] = ()) -> Results:
     """Read everything below an output folder; where a run there does not count, one kept may do instead."""
-    runs = {run: _gathered(plan, run, out) for run in found(out)}
+    runs = {run: _begun(plan, run, out) for run in found(out)}
     for record in kept:
         here, there = runs.get(record.run), _from_kept(plan, record)
         if here is None or (there.counts and not here.counts):
@@ -196,15 +198,15 @@ def repeating(config: Config, folder: Path) -> str:
     >>> repeating(config, Path("again"))
     'epicortex evolve mnist --preset paper --evolution.seed 3 --out again'
     """
-    return command(portable(config), str(folder)).replace(" \\\n  ", " ")
+    return evolve_command(portable(config), str(folder)).replace(" \\\n  ", " ")
 
 
-def _gathered(plan: Plan, run: PlannedRun, out: Path) -> Gathered:
+def _begun(plan: Plan, run: PlannedRun, out: Path) -> BegunRun:
     try:
         record = read_run(out / run.folder)
         own = figures(record) if record.history else None
     except EpiCortexError as error:
-        return Gathered(run, 0, "", None, f"it cannot be read: {error}")
+        return BegunRun(run, 0, "", None, f"it cannot be read: {error}")
     try:
         why_not = _why_not(record, expected(plan, run, out), run)
     except EpiCortexError as error:
@@ -212,17 +214,19 @@ def _gathered(plan: Plan, run: PlannedRun, out: Path) -> Gathered:
         why_not = str(error)
     if own is not None and not why_not and run.experiment.control == "champion":
         own = replace(own, lineage=of_lineage(read_run(out / run.original.folder)))
-    return Gathered(run, len(record.history), repeating(record.config, run.folder), own, why_not)
+    command, backend = repeating(record.config, run.folder), record.config.training.backend
+    return BegunRun(run, len(record.history), command, own, why_not, backend=backend)
 
 
-def _from_kept(plan: Plan, kept: Kept) -> Gathered:
+def _from_kept(plan: Plan, kept: Kept) -> BegunRun:
     generations = len(kept.figures.history)
     names = between_experiments(kept.config, plan.config)
     why_not = _other_settings(names, kept.config, plan.config)
-    return Gathered(kept.run, generations, kept.command, kept.figures, why_not, kept=True)
+    backend = kept.config.training.backend
+    return BegunRun(kept.run, generations, kept.command, kept.figures, why_not, kept=True, backend=backend)
 
 
-def _beside_original(one: Gathered, original: Gathered | None) -> Gathered:
+def _beside_original(one: BegunRun, original: BegunRun | None) -> BegunRun:
     """A control that was kept counts only beside a run that cost as much."""
     if one.run.experiment.control is None or not one.counts:
         return one

@@ -13,12 +13,12 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Final
 
-from epicortex.config import Config
+from epicortex.config import Config, changed
 from epicortex.config.resolving import from_values
 from epicortex.errors import ConfigError, StorageError
 from epicortex.paper.execution import between_experiments, portable
 from epicortex.paper.plan import Plan, PlannedRun
-from epicortex.paper.results import ComparedGeneration, Figures, Gathered, Kept, Results
+from epicortex.paper.results import BegunRun, ComparedGeneration, Figures, Kept, Results
 from epicortex.storage import atomic, strict
 
 NAME: Final = "runs.jsonl"
@@ -45,7 +45,7 @@ def read_own(out: Path) -> list[Kept]:
         return read(out / NAME)
     except StorageError as error:
         raise StorageError(
-            f"{error}; mend that, or move the file away: then it is written anew, from run folders alone"
+            f"{error}; fix that, or move the file away: then it is written anew, from run folders alone"
         ) from None
 
 
@@ -68,10 +68,12 @@ def write(out: Path, results: Results, before: Iterable[Kept]) -> None:
     atomic.replace_file(out / NAME, (strict.dump(_line(one)) + b"\n" for one in runs))
 
 
-def _worth_keeping(config: Config, one: Gathered) -> Kept | None:
+def _worth_keeping(config: Config, one: BegunRun) -> Kept | None:
     if one.figures is None or not one.counts:
         return None
-    return Kept(one.run, portable(config), one.command, one.figures)
+    return Kept(
+        one.run, changed(portable(config), training={"backend": one.backend}), one.command, one.figures
+    )
 
 
 def _line(kept: Kept) -> dict[str, Any]:

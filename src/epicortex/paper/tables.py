@@ -11,13 +11,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from epicortex.config import Config
 from epicortex.config import resolving as presets
 from epicortex.config.fields import value_of
 from epicortex.pages.commands import options
-from epicortex.pages.units import Measure, share
+from epicortex.pages.tables import Table
+from epicortex.pages.units import Unit
 from epicortex.paper.claims import Claim
 from epicortex.paper.controls import CONTROLS
 from epicortex.paper.execution import between_experiments, portable
@@ -27,11 +28,11 @@ from epicortex.paper.published import (
     INITIAL_NETWORKS,
     MAX_NETWORKS,
     MEASURES,
+    Measure,
     Published,
     published,
 )
-from epicortex.paper.published import Measure as PaperMeasure
-from epicortex.paper.results import Figures, Gathered, Results, values
+from epicortex.paper.results import BegunRun, Figures, Results, values
 from epicortex.paper.statistics import (
     Difference,
     Summary,
@@ -42,11 +43,10 @@ from epicortex.paper.statistics import (
     least_p,
     summary,
 )
-from epicortex.report.tables import Table
-from epicortex.text import NOTHING, count, duration, plural, span
+from epicortex.text import NOTHING, count, duration, plural, points, share, span
 
 #: What stands in a column with the heading fitness.
-SHORT: Final[dict[PaperMeasure, str]] = {
+SHORT: Final[dict[Measure, str]] = {
     "highest_fitness": "highest",
     "average_fitness": "average",
     "offspring_fitness": "offspring before BP",
@@ -58,8 +58,8 @@ _SIZES: Final = {
 }
 #: What a row's own options say.
 _OWN: Final = {"--evolution.seed", "--evolution.speciation"}
-_COMPARED: Final[tuple[PaperMeasure, ...]] = ("highest_fitness", "average_fitness")
-_ACCURACY: Final = Measure.of("accuracy")
+_COMPARED: Final[tuple[Measure, ...]] = ("highest_fitness", "average_fitness")
+_ACCURACY: Final = Unit.of("accuracy")
 _CSV: Final = (
     *("data", "speciation", "control", "measure", "runs", "best", "mean", "deviation"),
     *("published_best", "published_mean", "published_deviation", "band", "trainings", "command"),
@@ -71,7 +71,7 @@ class Row:
     """One measure of one experiment: ours, and what was published."""
 
     experiment: Experiment
-    measure: PaperMeasure
+    measure: Measure
     ours: Summary | None
     paper: Published | None
     band: str
@@ -211,7 +211,7 @@ def curves(runs: Sequence[Figures]) -> Table:
     return Table(f"Means over {plural(len(runs), 'run')}", head, cells)
 
 
-def every_run(runs: Iterable[Gathered]) -> Table:
+def every_run(runs: Iterable[BegunRun]) -> Table:
     """Every run that was begun."""
     cells = [
         (
@@ -285,17 +285,7 @@ def as_csv(results: Results) -> str:
     return text.getvalue()
 
 
-def markdown(table: Table) -> str:
-    """A table in Markdown."""
-
-    def line(cells: Iterable[Any]) -> str:
-        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-    aligned = ["---" if place in {0, *table.words} else "---:" for place in range(len(table.head))]
-    return "\n".join([line(table.head), line(aligned), *map(line, table.rows)])
-
-
-def _row(results: Results, experiment: Experiment, measure: PaperMeasure) -> Row:
+def _row(results: Results, experiment: Experiment, measure: Measure) -> Row:
     ours = summary(values(results.of(experiment), measure))
     paper = published(experiment.data, experiment.speciation, measure) if not experiment.control else None
     band = ""
@@ -317,8 +307,7 @@ def _band(mean: float, paper: Published) -> str:
 def _ours(ours: Summary | None) -> tuple[str, str]:
     if ours is None:
         return NOTHING, NOTHING
-    deviation = NOTHING if ours.deviation is None else f"{100 * ours.deviation:.2f}"
-    return f"{100 * ours.best:.2f}", f"{100 * ours.mean:.2f} ± {deviation}"
+    return points(ours.best), f"{points(ours.mean)} ± {points(ours.deviation)}"
 
 
 def _paper(paper: Published | None) -> tuple[str, str]:
@@ -331,8 +320,8 @@ def _compared(found: Difference) -> tuple[str, ...]:
         interval = f"{_ACCURACY.change(found.low)} to {_ACCURACY.change(found.high)}"
     return (
         f"{found.first.count}, {found.second.count}",
-        f"{100 * found.first.mean:.2f}",
-        f"{100 * found.second.mean:.2f}",
+        points(found.first.mean),
+        points(found.second.mean),
         _ACCURACY.change(found.difference),
         interval,
         f"{found.a:.2f} ({found.effect})",
@@ -353,7 +342,7 @@ def _final(figures: Figures | None) -> tuple[str, ...]:
     if figures is None:
         return (NOTHING,) * 5
     cells = (figures.last(measure) for measure in MEASURES)
-    fitness = (NOTHING if cell is None else f"{100 * cell:.2f}" for cell in cells)
+    fitness = map(points, cells)
     return (*fitness, count(figures.trainings), duration(figures.seconds))
 
 

@@ -4,6 +4,6 @@ Everything is read from the run's folder through `storage`, and escaped; the pag
 is shown on its test set where the data is found.
 """
 
-from epicortex.report.writing import write
+from epicortex.report.page import write
 
 __all__ = ["write"]

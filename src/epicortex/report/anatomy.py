@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from epicortex.champion.file import Champion
 from epicortex.families.family import Array, Outline, Part, Shape
-from epicortex.pages.units import times
 from epicortex.report import pictures
 from epicortex.report.legend import kernel_words
 from epicortex.report.pictures import Picture
-from epicortex.text import count, plural
+from epicortex.text import count, plural, times
 
 MOST_LAYERS: Final = 20
 MOST_KERNELS: Final = 64

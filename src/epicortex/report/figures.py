@@ -7,11 +7,12 @@ page's too. Whatever comes from a file goes through `label`, as plotly takes `<`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from epicortex.ecosystem.history import History
 from epicortex.families.family import Outline, Shape
-from epicortex.pages.units import Measure, label, times
+from epicortex.pages.plots import Figure, axis, fitness_axis, generation_axis, label
+from epicortex.pages.units import Unit
 from epicortex.report.legend import (
     REST,
     attempt_name,
@@ -22,19 +23,17 @@ from epicortex.report.legend import (
     species_colour,
     structure_lines,
 )
-from epicortex.report.summary import Gathered, Point
-from epicortex.text import plural
-
-Figure: TypeAlias = dict[str, Any]
+from epicortex.report.summary import Dot, RunSummary
+from epicortex.text import plural, times
 
 
-def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
+def fitness(history: History, summary: RunSummary, unit: Unit) -> Figure:
     """Best, mean and offspring-before-training fitness, over the spread of all networks."""
     x = [line.generation for line in history]
-    spread = [generation.quantiles for generation in gathered.generations]
+    spread = [generation.quantiles for generation in summary.generations]
 
     def edge(at: int, **more: Any) -> Figure:
-        y = [measure.value(row[at]) if row else None for row in spread]
+        y = [unit.value(row[at]) if row else None for row in spread]
         return {"x": x, "y": y, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", **more}
 
     def band(low: int, high: int, name: str, role: str) -> list[Figure]:
@@ -43,11 +42,11 @@ def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
     def curve(key: str, name: str, role: str, dash: str = "solid") -> Figure:
         return {
             "x": x,
-            "y": [measure.value(getattr(line, key)) for line in history],
+            "y": [unit.value(getattr(line, key)) for line in history],
             "name": name,
             "mode": "lines+markers" if len(x) < 3 else "lines",
             "line": {"color": role, "width": 2.5, "dash": dash},
-            "hovertemplate": f"{name} {_number('y', measure)}<extra></extra>",
+            "hovertemplate": f"{name} {_number('y', unit)}<extra></extra>",
         }
 
     return {
@@ -58,25 +57,25 @@ def fitness(history: History, gathered: Gathered, measure: Measure) -> Figure:
             curve("average_fitness", "mean", "var(--mean)"),
             curve("offspring_fitness", "offspring before training", "var(--offspring)", "dot"),
         ],
-        "layout": {"hovermode": "x unified", "xaxis": unified(), "yaxis": fitness_axis(measure)},
+        "layout": {"hovermode": "x unified", "xaxis": generation_axis(), "yaxis": fitness_axis(unit)},
     }
 
 
-def species(history: History, gathered: Gathered) -> Figure:
+def species(history: History, summary: RunSummary) -> Figure:
     """How many networks each species has, stacked, over the species founded and lost."""
-    x = [generation.generation for generation in gathered.generations]
-    shown = largest_species(gathered)
+    x = [generation.generation for generation in summary.generations]
+    shown = largest_species(summary)
     traces = []
     for id in shown:
-        y = [generation.species.get(id, 0) for generation in gathered.generations]
-        hover = f"<b>species {id}</b>, %{{y}} networks in generation %{{x}}<br>{label(gathered.species[id])}"
+        y = [generation.species.get(id, 0) for generation in summary.generations]
+        hover = f"<b>species {id}</b>, %{{y}} networks in generation %{{x}}<br>{label(summary.species[id])}"
         traces.append(_area(x, y, f"species {id}", species_colour(id, shown), hover))
-    if len(shown) < len(gathered.species):
+    if len(shown) < len(summary.species):
         y = [
             sum(number for id, number in generation.species.items() if id not in shown)
-            for generation in gathered.generations
+            for generation in summary.generations
         ]
-        name = f"{len(gathered.species) - len(shown)} smaller ones"
+        name = f"{len(summary.species) - len(shown)} smaller ones"
         traces.append(_area(x, y, name, REST, f"<b>{name}</b>, %{{y}} networks in generation %{{x}}"))
     return {
         "data": [
@@ -94,7 +93,7 @@ def species(history: History, gathered: Gathered) -> Figure:
     }
 
 
-def sizes(gathered: Gathered, measure: Measure) -> Figure:
+def sizes(summary: RunSummary, unit: Unit) -> Figure:
     """Fitness over parameters: every network, coloured by generation, and the Pareto front.
 
     The genomes are listed once; `genome` gives each dot's place in that list, the page puts them together.
@@ -109,19 +108,19 @@ def sizes(gathered: Gathered, measure: Measure) -> Figure:
             texts.append("<br>".join(structure_lines(genome)))
         return places[id(genome)]
 
-    def dots(points: Sequence[Point], **more: Any) -> Figure:
+    def dots(points: Sequence[Dot], **more: Any) -> Figure:
         return {
             "x": [point.parameters for point in points],
-            "y": [measure.value(point.fitness) for point in points],
+            "y": [unit.value(point.fitness) for point in points],
             "customdata": [[point.network, point.generation] for point in points],
             "genome": [place(point.genome) for point in points],
             "hovertemplate": "<b>network %{customdata[0]}</b>, generation %{customdata[1]}<br>"
-            f"{_number('y', measure)} with %{{x:,}} parameters<br>%{{text}}<extra></extra>",
+            f"{_number('y', unit)} with %{{x:,}} parameters<br>%{{text}}<extra></extra>",
             **more,
         }
 
     shades = {
-        "color": [point.generation for point in gathered.points],
+        "color": [point.generation for point in summary.points],
         "colorscale": "generations",
         "colorbar": {"title": {"text": "generation"}},
         "size": 5,
@@ -131,32 +130,32 @@ def sizes(gathered: Gathered, measure: Measure) -> Figure:
     own = {"color": "var(--best)", "size": 9}
     return {
         "data": [
-            dots(gathered.points, name="networks", mode="markers", marker=shades, showlegend=False),
-            dots(gathered.front, name="Pareto front", mode="lines+markers", line=line, marker=own),
+            dots(summary.points, name="networks", mode="markers", marker=shades, showlegend=False),
+            dots(summary.front, name="Pareto front", mode="lines+markers", line=line, marker=own),
         ],
         "genomes": texts,
         "layout": {
             "hovermode": "closest",
-            "xaxis": {**axis("parameters"), "type": "log", **_log_ticks(gathered.points)},
-            "yaxis": fitness_axis(measure),
+            "xaxis": {**axis("parameters"), "type": "log", **_log_ticks(summary.points)},
+            "yaxis": fitness_axis(unit),
         },
     }
 
 
-def shapes(gathered: Gathered) -> Figure:
+def shapes(summary: RunSummary) -> Figure:
     """The share of each kernel shape among all kernels of all networks, over the generations."""
-    x = [generation.generation for generation in gathered.generations]
-    shown = common_shapes(gathered)
+    x = [generation.generation for generation in summary.generations]
+    shown = common_shapes(summary)
 
     def area(chosen: Sequence[Shape], name: str, role: str) -> Figure:
         y = []
-        for generation in gathered.generations:
+        for generation in summary.generations:
             total = sum(generation.kernels.values())
             own = sum(generation.kernels.get(shape, 0) for shape in chosen)
             y.append(round(100 * own / total, 6) if total else None)
         return _area(x, y, name, role, f"<b>{name}</b>, %{{y:.1f}} % in generation %{{x}}")
 
-    every = {shape for generation in gathered.generations for shape in generation.kernels}
+    every = {shape for generation in summary.generations for shape in generation.kernels}
     others = sorted(every.difference(shown))
     traces = [area([shape], times(shape), colour(place)) for place, shape in enumerate(shown)]
     if others:
@@ -171,9 +170,9 @@ def shapes(gathered: Gathered) -> Figure:
     }
 
 
-def attempts(gathered: Gathered) -> Figure:
+def attempts(summary: RunSummary) -> Figure:
     """How many mutations of each type were applied, refused and failed."""
-    rows = common_attempts(gathered)[::-1]
+    rows = common_attempts(summary)[::-1]
     traces = []
     for outcome, role in (("failed", "var(--bad)"), ("refused", REST), ("applied", "var(--good)")):
         numbers = [row.outcomes[outcome] for row in rows]
@@ -203,12 +202,12 @@ def attempts(gathered: Gathered) -> Figure:
     }
 
 
-def effects(gathered: Gathered, measure: Measure) -> Figure:
+def effects(summary: RunSummary, unit: Unit) -> Figure:
     """The mean change of fitness after each type of mutation, with its standard error."""
-    rows = [row for row in common_attempts(gathered) if row.effect.number][::-1]
-    unit = "points" if measure.percent else "fitness"
-    changes = [measure.value(row.effect.mean) or 0 for row in rows]
-    errors = [measure.value(row.effect.error) or 0 for row in rows]
+    rows = [row for row in common_attempts(summary) if row.effect.number][::-1]
+    points = "points" if unit.percent else "fitness"
+    changes = [unit.value(row.effect.mean) or 0 for row in rows]
+    errors = [unit.value(row.effect.error) or 0 for row in rows]
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -219,9 +218,9 @@ def effects(gathered: Gathered, measure: Measure) -> Figure:
         "marker": {"color": ["var(--bad)" if change < 0 else "var(--good)" for change in changes]},
         "customdata": [row.effect.number for row in rows],
         "error_x": {"type": "data", "array": errors, "color": "var(--ink)", "thickness": 1.5, "width": 4},
-        "hovertemplate": f"%{{y}}: %{{x:+.2f}} {unit}<br>mean of %{{customdata:,}}<extra></extra>",
+        "hovertemplate": f"%{{y}}: %{{x:+.2f}} {points}<br>mean of %{{customdata:,}}<extra></extra>",
     }
-    base = measure.value(gathered.unchanged.mean)
+    base = unit.value(summary.unchanged.mean)
     dotted = {"color": "var(--ink)", "width": 1.5, "dash": "dot"}
     line = {"type": "line", "x0": base, "x1": base, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
     return {
@@ -230,7 +229,7 @@ def effects(gathered: Gathered, measure: Measure) -> Figure:
             "hovermode": "closest",
             "bargap": 0.4,
             "shapes": [line] if base is not None else [],
-            "xaxis": {**axis(f"mean change, {unit}"), "zeroline": True},
+            "xaxis": {**axis(f"mean change, {points}"), "zeroline": True},
             "yaxis": {"ticksuffix": "  "},
         },
     }
@@ -257,29 +256,14 @@ def seconds(history: History) -> Figure:
         "layout": {
             "barmode": "stack",
             "hovermode": "x unified",
-            "xaxis": unified(),
+            "xaxis": generation_axis(),
             "yaxis": {**axis("seconds"), "rangemode": "tozero"},
         },
     }
 
 
-def axis(title: str) -> Figure:
-    """An axis with its title."""
-    return {"title": {"text": title}}
-
-
-def unified() -> Figure:
-    """The axis of plots whose hover text names the generation once for all series."""
-    return {**axis("generation"), "unifiedhovertitle": {"text": "generation %{x}"}}
-
-
-def fitness_axis(measure: Measure) -> Figure:
-    """The axis of fitness."""
-    return axis(f"{measure.name}, %" if measure.percent else label(measure.name))
-
-
-def _number(axis: str, measure: Measure) -> str:
-    return f"%{{{axis}:.2f}} %" if measure.percent else f"%{{{axis}:.4g}}"
+def _number(axis: str, unit: Unit) -> str:
+    return f"%{{{axis}:.2f}} %" if unit.percent else f"%{{{axis}:.4g}}"
 
 
 def _area(x: Sequence[int], y: Sequence[float | None], name: str, role: str, hover: str) -> Figure:
@@ -309,7 +293,7 @@ def _events(history: History, key: str, name: str, role: str, sign: int) -> Figu
     }
 
 
-def _log_ticks(points: Sequence[Point]) -> Figure:
+def _log_ticks(points: Sequence[Dot]) -> Figure:
     """Ticks at 1, 2 and 5 times the powers of ten: plotly would name every digit."""
     values = [point.parameters for point in points]
     steps = [step * 10**power for power in range(11) for step in (1, 2, 5)]

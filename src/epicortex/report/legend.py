@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from epicortex.families.family import Outline, Part, Shape
-from epicortex.pages.units import times
-from epicortex.report.summary import Attempts, Gathered
+from epicortex.report.summary import Attempts, RunSummary
+from epicortex.text import times
 
 MOST_SPECIES: Final = 16
 MOST_SHAPES: Final = 12
@@ -32,10 +32,10 @@ def colour(place: int) -> str:
     return f"var(--c{place % _COLOURS + 1})"
 
 
-def largest_species(gathered: Gathered) -> list[int]:
+def largest_species(summary: RunSummary) -> list[int]:
     """The species with most networks over all generations, in the order they arose."""
     totals: Counter[int] = Counter()
-    for generation in gathered.generations:
+    for generation in summary.generations:
         totals.update(generation.species)
     ranked = sorted(totals, key=lambda id: (-totals[id], id))
     return sorted(ranked[:MOST_SPECIES])
@@ -46,23 +46,23 @@ def species_colour(id: int | None, shown: Sequence[int]) -> str:
     return colour(shown.index(id)) if id in shown else REST
 
 
-def common_shapes(gathered: Gathered) -> list[Shape]:
+def common_shapes(summary: RunSummary) -> list[Shape]:
     """The most frequent kernel shapes of all generations together, the most frequent first."""
     totals: Counter[Shape] = Counter()
-    for generation in gathered.generations:
+    for generation in summary.generations:
         totals.update(generation.kernels)
     return sorted(totals, key=lambda shape: (-totals[shape], shape))[:MOST_SHAPES]
 
 
-def last_shapes(gathered: Gathered) -> list[Shape]:
+def last_shapes(summary: RunSummary) -> list[Shape]:
     """The three most frequent kernel shapes of the last generation."""
-    last = gathered.generations[-1].kernels
+    last = summary.generations[-1].kernels
     return sorted(last, key=lambda shape: (-last[shape], shape))[:3]
 
 
-def common_attempts(gathered: Gathered) -> list[Attempts]:
+def common_attempts(summary: RunSummary) -> list[Attempts]:
     """The types of mutation, the most tried first."""
-    ranked = sorted(gathered.attempts.values(), key=lambda row: (-row.tried, row.type, row.direction))
+    ranked = sorted(summary.attempts.values(), key=lambda row: (-row.tried, row.type, row.direction))
     return ranked[:MOST_ATTEMPTS]
 
 

@@ -17,6 +17,7 @@ from epicortex.config import changed
 from epicortex.errors import DataError, EpiCortexError
 from epicortex.report import pictures
 from epicortex.report.pictures import Picture
+from epicortex.run.consent import check_files
 from epicortex.text import one_line
 
 if TYPE_CHECKING:
@@ -84,11 +85,15 @@ class Tested:
         ]
 
 
-def look(run: RunRecord, champion: Champion, data_dir: Path | None = None) -> Tested | str:
+def look(
+    run: RunRecord, champion: Champion, data_dir: Path | None = None, *, trust: bool = False
+) -> Tested | str:
     """The champion on its test set, or why that is not known."""
     if run.config.evaluator != "backprop":
         return f"fitness comes from the evaluator {one_line(run.config.evaluator)}, not from labelled data."
     try:
+        decided = ["data.directory"] if data_dir is not None else []
+        check_files(run.path, run.config, decided, trust=trust)
         data = _find_data(run, data_dir)
     except (EpiCortexError, OSError) as error:
         return one_line(str(error), 400)

@@ -5,51 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from epicortex.champion.file import Champion
-from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.families.family import Outline, Shape
-from epicortex.pages.units import Measure, share, times
-from epicortex.report.mistakes import Tested
-from epicortex.report.summary import Gathered, kernel_counts
-from epicortex.run.lineage import Ancestor
-from epicortex.run.record import RunRecord
-from epicortex.text import count, duration, listed, one_line, plural
+from epicortex.pages.units import Unit
+from epicortex.report.material import Material
+from epicortex.report.summary import kernel_counts
+from epicortex.text import count, duration, listed, one_line, plural, share, times
 
 _LAST: Final = 10
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Material:
-    """All that a report is made from."""
-
-    run: RunRecord
-    measure: Measure
-    champion: Champion | None
-    """None before the first generation is complete."""
-    lineage: tuple[Ancestor, ...]
-    gathered: Gathered
-    tested: Tested | str
-    """The champion on the test set, or why that is not known."""
-
-    @property
-    def history(self) -> History:
-        """The complete generations."""
-        return self.run.history
-
-    @property
-    def seconds(self) -> float:
-        """The time that all generations took."""
-        return total_seconds(self.history)
-
-    @property
-    def test_accuracy(self) -> float | None:
-        """The champion's accuracy on the test set, where it is known."""
-        noted = self.champion.facts.test_accuracy if self.champion else None
-        return self.tested.accuracy if noted is None and isinstance(self.tested, Tested) else noted
 
 
 def status(material: Material) -> str:
@@ -58,7 +24,7 @@ def status(material: Material) -> str:
     evolution = config.evolution
     match limit_reached(Progress.of_history(material.history, config), evolution):
         case "target":
-            return f"stopped at its target of {material.measure.text(evolution.target)}"
+            return f"stopped at its target of {material.unit.text(evolution.target)}"
         case "generations" | "trainings":
             return "complete"
         case "plateau":
@@ -84,21 +50,21 @@ def paragraphs(material: Material) -> Iterator[str]:
 
 
 def _result(material: Material, champion: Champion) -> str:
-    facts, measure, history = champion.facts, material.measure, material.history
+    facts, unit, history = champion.facts, material.unit, material.history
     first, last = history[0], history[-1]
     text = (
         f"In {plural(len(history), 'generation')}, networks that classify {one_line(facts.data)} into "
         f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first.networks)} at first and "
         f"{count(last.networks)} at the end. The best of them, network {facts.network}, reached "
-        f"{measure.text(facts.fitness)} on the {one_line(facts.fitness_on)} set in generation "
-        f"{facts.generation}; the best of generation 1 had {measure.text(first.highest_fitness)}."
+        f"{unit.text(facts.fitness)} on the {one_line(facts.fitness_on)} set in generation "
+        f"{facts.generation}; the best of generation 1 had {unit.text(first.highest_fitness)}."
     )
     if facts.fitness_on == "test":
         return (
             f"{text} Networks were selected by the test set itself, as in the paper, so this figure flatters."
         )
     if material.test_accuracy is not None:
-        tested = Measure.of("accuracy").text(material.test_accuracy)
+        tested = Unit.of("accuracy").text(material.test_accuracy)
         text += (
             f" On the test set, which played no part in evolution, it is right about {tested} of the samples."
         )
@@ -146,7 +112,7 @@ def _layers(outline: Outline) -> str:
 
 def _inheritance(material: Material) -> str:
     """The paper's key figure: what the newborn can do before any training."""
-    measure = material.measure
+    unit = material.unit
     last = [
         (line.offspring_fitness, line.average_fitness)
         for line in material.history[-_LAST:]
@@ -155,25 +121,25 @@ def _inheritance(material: Material) -> str:
     if not last:
         return "No offspring was born that could be scored before its training."
     newborn, everyone = (sum(column) / len(last) for column in zip(*last, strict=True))
-    unit = " points" if measure.percent else ""
-    difference = measure.change(abs(everyone - newborn)).lstrip("+")
+    points = " points" if unit.percent else ""
+    difference = unit.change(abs(everyone - newborn)).lstrip("+")
     where = "below" if newborn < everyone else "above"
     return (
         "Offspring inherit what their parents have learnt: before any training of their own, those of the "
-        f"last {plural(len(last), 'generation')} with births scored {measure.text(newborn)} on average, "
-        f"{difference}{unit} {where} the mean of all trained networks."
+        f"last {plural(len(last), 'generation')} with births scored {unit.text(newborn)} on average, "
+        f"{difference}{points} {where} the mean of all trained networks."
     )
 
 
 def _ecosystem(material: Material) -> str:
-    history, gathered = material.history, material.gathered
+    history, summary = material.history, material.summary
     total = {
         key: sum(getattr(line, key) for line in history)
         for key in ("species_founded", "species_extinct", "offspring", "culled", "mutations")
     }
     refused = sum(line.mutations_refused for line in history)
     text = f"{plural(total['offspring'], 'network')} were born and {count(total['culled'])} culled. "
-    if gathered.species:
+    if summary.species:
         text += (
             f"There were {plural(history[0].species, 'species', 'species')} at first and "
             f"{count(history[-1].species)} at the end; {count(total['species_founded'])} were founded on "
@@ -182,13 +148,13 @@ def _ecosystem(material: Material) -> str:
     text += f"{plural(total['mutations'], 'mutation')} were applied"
     if refused:
         text += f" and {count(refused)} refused, as they would have broken a limit"
-    kernels = sum(row.outcomes["applied"] for (kind, _), row in gathered.attempts.items() if kind == "kernel")
-    applied = sum(row.outcomes["applied"] for row in gathered.attempts.values())
+    kernels = sum(row.outcomes["applied"] for (kind, _), row in summary.attempts.items() if kind == "kernel")
+    applied = sum(row.outcomes["applied"] for row in summary.attempts.values())
     return f"{text}; {share(kernels, applied)} of them resized a kernel." if applied else f"{text}."
 
 
 def _effort(material: Material) -> str:
-    history, failures = material.history, material.gathered.failures.total()
+    history, failures = material.history, material.summary.failures.total()
     training = sum(line.train_seconds for line in history)
     part = share(training, material.seconds)
     text = f"It took {duration(material.seconds)}, {part} of it for training and scoring. "

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.pages import commands
-from epicortex.pages.units import Measure, share, times
+from epicortex.pages.units import Unit
 from epicortex.report import anatomy, legend, narrative, tables, tree
+from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
-from epicortex.report.narrative import Material
 from epicortex.report.summary import kernel_counts
-from epicortex.text import NOTHING, count, duration, listed, one_line, plural
+from epicortex.storage.folder import is_own
+from epicortex.text import NOTHING, count, duration, listed, one_line, plural, share, times
 
 NAMES: Final = {
     "summary": "What happened",
@@ -42,7 +43,7 @@ _MARKS: Final = {
     "diamond": "stride",
     "cross": "other",
 }
-_ACCURACY: Final = Measure.of("accuracy")
+_ACCURACY: Final = Unit.of("accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ _TABLES: Final = {
 
 def _heading(material: Material) -> dict[str, Any]:
     data = one_line(material.run.info.data)
-    failures = material.gathered.failures.total()
-    everyone = count(material.gathered.evaluated + failures)
+    failures = material.summary.failures.total()
+    everyone = count(material.summary.evaluated + failures)
     return {
         "title": f"{data}: EpiCortex report",
         "heading": f"Networks for {data}",
@@ -105,21 +106,20 @@ def _config(material: Material) -> dict[str, Any]:
     if info.ancestor:
         notes.append("The run began with another run's champion: add --from and that run's folder.")
     return {
-        "command": commands.command(config, "again"),
+        "command": commands.evolve_command(config, "again"),
         "command_notes": notes,
-        "typed": one_line(info.command, 5000),
+        # nobody is to copy a command that somebody else wrote in our name
+        "typed": one_line(info.command, 5000) if is_own(material.run.path) else "",
         "preset": commands.nearest_preset(config),
-        "settings": commands.rows(config),
+        "settings": commands.setting_rows(config),
     }
 
 
 def _overview(material: Material, champion: Champion) -> dict[str, Any]:
-    facts, history, gathered = champion.facts, material.history, material.gathered
-    trained = count(gathered.evaluated + gathered.failures.total())
+    facts, history, summary = champion.facts, material.history, material.summary
+    trained = count(summary.evaluated + summary.failures.total())
     large = [
-        Fact(
-            "best fitness", material.measure.text(facts.fitness), f"on the {one_line(facts.fitness_on)} set"
-        ),
+        Fact("best fitness", material.unit.text(facts.fitness), f"on the {one_line(facts.fitness_on)} set"),
         Fact("parameters", count(champion.outline.parameters), "of the champion"),
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
         Fact("networks", count(history[-1].networks), f"at the end; {trained} trainings"),
@@ -129,12 +129,10 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
         tested = Fact("test accuracy", _ACCURACY.text(material.test_accuracy), "not used in evolution")
         large.insert(1, tested)
     dots = "Every network of every generation is a dot"
-    if len(gathered.points) < gathered.evaluated:
-        dots = (
-            f"{count(len(gathered.points))} of {count(gathered.evaluated)} networks, evenly chosen, are dots"
-        )
-    species = plural(len(gathered.species), "species", "species")
-    shown = min(legend.MOST_SPECIES, len(gathered.species))
+    if len(summary.points) < summary.evaluated:
+        dots = f"{count(len(summary.points))} of {count(summary.evaluated)} networks, evenly chosen, are dots"
+    species = plural(len(summary.species), "species", "species")
+    shown = min(legend.MOST_SPECIES, len(summary.species))
     return {
         "facts": large,
         "species_about": f"{species} lived in this run; the {shown} largest have a colour of their own.",
@@ -145,7 +143,7 @@ def _overview(material: Material, champion: Champion) -> dict[str, Any]:
 
 def _champion(material: Material, champion: Champion) -> dict[str, Any]:
     facts, own = champion.facts, kernel_counts(champion.outline)
-    common = legend.last_shapes(material.gathered)
+    common = legend.last_shapes(material.summary)
     settled = ""
     if common:
         settled = f"In the last generation, {listed(map(times, common))} are the most frequent"
@@ -154,7 +152,7 @@ def _champion(material: Material, champion: Champion) -> dict[str, Any]:
         "champion": {
             "network": facts.network,
             "generation": facts.generation,
-            "fitness": material.measure.text(facts.fitness),
+            "fitness": material.unit.text(facts.fitness),
             "parameters": plural(champion.outline.parameters, "parameter"),
             "facts": "; ".join(
                 f"{one_line(name)}: {one_line(value)}" for name, value in champion.outline.facts.items()
@@ -167,7 +165,7 @@ def _champion(material: Material, champion: Champion) -> dict[str, Any]:
 
 
 def _family(material: Material) -> dict[str, Any]:
-    drawn = tree.draw(material.lineage, material.gathered, material.measure)
+    drawn = tree.draw(material.lineage, material.summary, material.unit)
     lineage = material.lineage
     changes = plural(sum(len(one.mutations) for one in lineage), "mutation")
     if len(lineage) == 1:
@@ -188,8 +186,8 @@ def _family(material: Material) -> dict[str, Any]:
 
 
 def _mutations(material: Material) -> dict[str, Any]:
-    rows = legend.common_attempts(material.gathered)
-    seen = sum(row.tried for row in material.gathered.attempts.values())
+    rows = legend.common_attempts(material.summary)
+    seen = sum(row.tried for row in material.summary.attempts.values())
     tried = sum(line.mutations_tried for line in material.history)
     shown = f" Shown are the {count(seen)} whose networks lived on to the next." if seen < tried else ""
     return {

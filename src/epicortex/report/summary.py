@@ -27,7 +27,7 @@ QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class GenerationSummary:
     """A generation's networks, summed up."""
 
     generation: int
@@ -40,7 +40,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Dot:
     """A network in a generation: a dot in the plot of fitness over parameters."""
 
     parameters: int
@@ -96,14 +96,14 @@ class Attempts:
 
 
 @dataclass(slots=True)
-class Gathered:
-    """All that was gathered."""
+class RunSummary:
+    """All networks of a run, summed up."""
 
-    generations: list[Generation] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
+    generations: list[GenerationSummary] = field(default_factory=list)
+    points: list[Dot] = field(default_factory=list)
     evaluated: int = 0
     """How many networks had a fitness, summed over generations; so many dots there could be."""
-    front: list[Point] = field(default_factory=list)
+    front: list[Dot] = field(default_factory=list)
     """No other network was as fit with as few parameters; the smallest first."""
     species: dict[int, str] = field(default_factory=dict)
     """Each species' key."""
@@ -140,34 +140,34 @@ def kernel_counts(outline: Outline) -> Counter[Shape]:
     return Counter(kernel for part in outline.parts for kernel in part.kernels)
 
 
-def gather(
+def summarise(
     lines: Iterable[NetworkLine], history: History, *, family: Family[Any] | None, followed: frozenset[int]
-) -> Gathered:
+) -> RunSummary:
     """Read the lines of all complete generations; the events of the networks `followed` are kept.
 
     The family says what a genome means; there is none before the first generation is complete.
     """
     if family is None:
-        return Gathered()
-    gathering = _Gathering(family, followed, sum(line.networks for line in history))
+        return RunSummary()
+    accumulator = _Accumulator(family, followed, sum(line.networks for line in history))
     for line in lines:
         if line.generation > len(history):
             break
-        gathering.add(line)
-    gathered = gathering.done()
-    if len(gathered.generations) != len(history):
+        accumulator.add(line)
+    summary = accumulator.done()
+    if len(summary.generations) != len(history):
         raise StorageError(
-            f"networks.jsonl ends with generation {len(gathered.generations)}, history.jsonl with "
+            f"networks.jsonl ends with generation {len(summary.generations)}, history.jsonl with "
             f"{len(history)}: one of them is damaged"
         )
-    return gathered
+    return summary
 
 
-class _Gathering:
+class _Accumulator:
     """Goes through the lines with what has to be remembered from one to the next."""
 
     def __init__(self, family: Family[Any], followed: frozenset[int], total: int) -> None:
-        self.result = Gathered()
+        self.result = RunSummary()
         self._family = family
         self._followed = followed
         self._step = max(1, -(-total // MOST_POINTS))
@@ -176,7 +176,7 @@ class _Gathering:
         self._known: dict[str, _Structure] = {}
         self._before: dict[int, float] = {}
         """The fitness of each network in the generation before."""
-        self._best: dict[int, Point] = {}
+        self._best: dict[int, Dot] = {}
         self._start(0)
 
     def _start(self, generation: int) -> None:
@@ -191,7 +191,7 @@ class _Gathering:
         values = np.array(list(self._fitness.values()))
         quantiles = tuple(np.quantile(values, QUANTILES).tolist()) if len(values) else None
         self.result.generations.append(
-            Generation(self._generation, quantiles, dict(self._species), dict(self._shapes))
+            GenerationSummary(self._generation, quantiles, dict(self._species), dict(self._shapes))
         )
         self._before = self._fitness
 
@@ -216,7 +216,7 @@ class _Gathering:
         self._add_birth(line)
         self._add_point(line, structure.genome, line.fitness)
 
-    def done(self) -> Gathered:
+    def done(self) -> RunSummary:
         self._end()
         highest = -math.inf
         for size in sorted(self._best):
@@ -277,7 +277,7 @@ class _Gathering:
 
     def _add_point(self, line: NetworkLine, genome: Outline, fitness: float) -> None:
         self._fitness[line.id] = fitness
-        point = Point(line.parameters, fitness, line.generation, line.id, genome)
+        point = Dot(line.parameters, fitness, line.generation, line.id, genome)
         if self.result.evaluated % self._step == 0:
             self.result.points.append(point)
         self.result.evaluated += 1

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from epicortex.pages.units import share, times
+from epicortex.pages.tables import Table
 from epicortex.report import legend, tree
+from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
-from epicortex.report.narrative import Material
 from epicortex.report.summary import Mean
-from epicortex.text import NOTHING, count, one_line
+from epicortex.text import NOTHING, count, one_line, share, times
 
 T = TypeVar("T")
 
@@ -22,22 +21,11 @@ _MOST_FRONT: Final = 200
 _MOST_ANCESTORS: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table; the first cell of a row names the row."""
-
-    caption: str
-    head: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-    words: frozenset[int] = frozenset()
-    """The columns that hold words, not figures."""
-
-
 def fitness(material: Material) -> Table:
     """Behind the curves."""
-    text = material.measure.text
+    text = material.unit.text
     rows = []
-    for line, generation in _latest(zip(material.history, material.gathered.generations, strict=True)):
+    for line, generation in _latest(zip(material.history, material.summary.generations, strict=True)):
         spread = [text(value) for value in generation.quantiles] if generation.quantiles else [NOTHING] * 5
         curves = map(text, (line.highest_fitness, line.average_fitness, line.offspring_fitness))
         rows.append((line.generation, *curves, *spread, line.networks))
@@ -61,14 +49,14 @@ def fitness(material: Material) -> Table:
 
 def species(material: Material) -> Table | None:
     """Behind the areas: each species with its life. None without speciation."""
-    gathered = material.gathered
+    summary = material.summary
     rows = []
-    for id, key in gathered.species.items():
-        lives = [g for g in gathered.generations if g.species.get(id)]
+    for id, key in summary.species.items():
+        lives = [g for g in summary.generations if g.species.get(id)]
         if lives:
             most = max(g.species[id] for g in lives)
             end = lives[-1].generation
-            alive = "alive" if end == len(gathered.generations) else str(end)
+            alive = "alive" if end == len(summary.generations) else str(end)
             rows.append((id, one_line(key, 200), lives[0].generation, alive, most))
     head = ("species", "its layers", "first seen", "last seen", "most networks")
     return Table("Every species", head, sorted(rows)[-_MOST_SPECIES:], frozenset({1})) if rows else None
@@ -79,12 +67,12 @@ def front(material: Material) -> Table:
     rows = [
         (
             count(point.parameters),
-            material.measure.text(point.fitness),
+            material.unit.text(point.fitness),
             point.network,
             point.generation,
             " → ".join(legend.structure_lines(point.genome)),
         )
-        for point in material.gathered.front[:_MOST_FRONT]
+        for point in material.summary.front[:_MOST_FRONT]
     ]
     head = ("parameters", "fitness", "network", "generation", "genome")
     return Table("The fittest networks for their size", head, rows, frozenset({4}))
@@ -92,9 +80,9 @@ def front(material: Material) -> Table:
 
 def shapes(material: Material) -> Table | None:
     """Behind the shares of kernel shapes. None where there never was a kernel."""
-    shown = legend.common_shapes(material.gathered)
+    shown = legend.common_shapes(material.summary)
     rows = []
-    for generation in _latest(material.gathered.generations):
+    for generation in _latest(material.summary.generations):
         total = sum(generation.kernels.values())
         parts = [share(generation.kernels.get(shape, 0), total) for shape in shown]
         rows.append((generation.generation, count(total), *parts))
@@ -110,7 +98,7 @@ def family(material: Material) -> Table:
             one.birth if one.parents else "start",
             tree.origin(one),
             one.until,
-            material.measure.text(one.fitness),
+            material.unit.text(one.fitness),
             count(one.parameters),
             tree.mutations(one.mutations),
         )
@@ -122,21 +110,21 @@ def family(material: Material) -> Table:
 
 def mutations(material: Material) -> Table | None:
     """Behind the bars, with births and with networks that did not change."""
-    gathered = material.gathered
+    summary = material.summary
     rows: list[tuple[Any, ...]] = [
         (
             legend.attempt_name(row),
             *map(count, (row.tried, *(row.outcomes[key] for key in ("applied", "refused", "failed")))),
             *_effect(row.effect, material),
         )
-        for row in legend.common_attempts(gathered)
+        for row in legend.common_attempts(summary)
     ]
-    if not rows and not gathered.births:
+    if not rows and not summary.births:
         return None
     empty = (NOTHING,) * 4
-    rows.append(("no mutation", *empty, *_effect(gathered.unchanged, material)))
-    for kind, effect in (("crossover", gathered.crossovers), ("clone", gathered.clones)):
-        number = count(gathered.births[kind])
+    rows.append(("no mutation", *empty, *_effect(summary.unchanged, material)))
+    for kind, effect in (("crossover", summary.crossovers), ("clone", summary.clones)):
+        number = count(summary.births[kind])
         rows.append((f"{kind} (*)", number, number, NOTHING, NOTHING, *_effect(effect, material)))
     head = ("type", "tried", "applied", "refused", "failed", "mean effect", "standard error", "measured")
     return Table(
@@ -172,9 +160,7 @@ def time(material: Material) -> Table:
 
 def failures(material: Material) -> Table | None:
     """Why networks failed, and how often."""
-    rows = [
-        (reason, count(times)) for reason, times in material.gathered.failures.most_common(_MOST_FAILURES)
-    ]
+    rows = [(reason, count(times)) for reason, times in material.summary.failures.most_common(_MOST_FAILURES)]
     return Table("Reasons", ("reason", "times"), rows) if rows else None
 
 
@@ -182,7 +168,7 @@ def failed(material: Material) -> Table:
     """The last failures, one by one."""
     rows = [
         (line.id, line.generation, count(line.parameters), one_line(line.failed or "", 200))
-        for line in material.gathered.failed
+        for line in material.summary.failed
     ]
     head = ("network", "generation", "parameters", "reason")
     return Table("The last failures", head, rows, frozenset({3}))
@@ -204,5 +190,5 @@ def _latest(generations: Iterable[T]) -> list[T]:
 
 
 def _effect(effect: Mean, material: Material) -> tuple[str, ...]:
-    error = material.measure.change(effect.error).lstrip("+")
-    return material.measure.change(effect.mean), error, count(effect.number)
+    error = material.unit.change(effect.error).lstrip("+")
+    return material.unit.change(effect.mean), error, count(effect.number)

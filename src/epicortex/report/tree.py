@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from epicortex.ecosystem.state import Event
-from epicortex.pages.units import Measure
+from epicortex.pages.units import Unit
 from epicortex.report.legend import largest_species, species_colour
-from epicortex.report.summary import Gathered
+from epicortex.report.summary import RunSummary
 from epicortex.run.lineage import Ancestor
 from epicortex.text import count, listed, one_line
 
@@ -42,7 +42,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Branch:
     """A network's line."""
 
     network: int
@@ -67,7 +67,7 @@ class Tree:
     width: float
     height: float
     top: float
-    rows: list[Row]
+    rows: list[Branch]
     ticks: list[tuple[float, int]]
     """Where on the axis, and which generation."""
     left_out: int
@@ -75,7 +75,7 @@ class Tree:
     """The marks in it: of mutations and of births."""
 
 
-def draw(ancestors: Sequence[Ancestor], gathered: Gathered, measure: Measure) -> Tree:
+def draw(ancestors: Sequence[Ancestor], summary: RunSummary, unit: Unit) -> Tree:
     """The family of the first of the ancestors."""
     drawn = ancestors[:MOST_ROWS]
     first = min(one.birth for one in drawn)
@@ -87,19 +87,19 @@ def draw(ancestors: Sequence[Ancestor], gathered: Gathered, measure: Measure) ->
 
     ys = {one.id: _TOP + _ROW * place + _ROW / 2 for place, one in enumerate(drawn)}
     bottom = _TOP + _ROW * len(drawn)
-    shown = largest_species(gathered)
+    shown = largest_species(summary)
     rows = []
     for one in drawn:
-        events = [event for event in gathered.events.get(one.id, ()) if event[0] < one.until]
+        events = [event for event in summary.events.get(one.id, ()) if event[0] < one.until]
         rows.append(
-            Row(
+            Branch(
                 network=one.id,
                 y=ys[one.id],
                 x0=x(one.birth),
                 x1=max(x(one.until), x(one.birth) + 4),
                 colour=species_colour(one.species, shown),
-                text=f"{one.id} · {measure.text(one.fitness)}",
-                title=_title(one, measure),
+                text=f"{one.id} · {unit.text(one.fitness)}",
+                title=_title(one, unit),
                 birth=("founder", "clone")[len(one.parents)] if len(one.parents) < 2 else "crossover",
                 ties=[ys.get(parent, bottom) for parent in one.parents],
                 marks=[_mark(x(generation), event) for generation, event in events],
@@ -147,9 +147,9 @@ def _mark(x: float, event: Event) -> Mark:
     return Mark(x, _MARKS.get(event.type, "cross"), event.direction == "grow", f"{_event(event)}{layer}")
 
 
-def _title(one: Ancestor, measure: Measure) -> str:
+def _title(one: Ancestor, unit: Unit) -> str:
     born = f", born in generation {one.birth}" if one.parents else ""
     own = f"; {mutations(one.mutations)}" if one.mutations else ""
     species = "" if one.species is None else f"; species {one.species}"
-    fit = f"{measure.text(one.fitness)} in generation {one.until} with {count(one.parameters)} parameters"
+    fit = f"{unit.text(one.fitness)} in generation {one.until} with {count(one.parameters)} parameters"
     return f"network {one.id}: {origin(one)}{born}; {fit}{species}{own}"

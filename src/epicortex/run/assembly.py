@@ -19,17 +19,18 @@ from epicortex.data import DataOptions, DataSet, Progress, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.ecosystem.strategies import Strategies
-from epicortex.engines.cores import available_cores
 from epicortex.errors import ConfigError
 from epicortex.evolution import Evolution
 from epicortex.families.family import Family, Problem
+from epicortex.machine import too_much
 from epicortex.run.subject import Subject
 
 if TYPE_CHECKING:
     from epicortex.engines import Engine
     from epicortex.evaluation.evaluator import Recipe
 
-_MOST_PER_CORE: Final = 4
+#: About what a network takes besides its weights.
+_NETWORK_BYTES: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,38 @@ def make_family(config: Config, subject: Subject, extensions: Extensions) -> Fam
     return family
 
 
+def with_backend(config: Config, family: Family[Any], subject: Subject, extensions: Extensions) -> Config:
+    """The config with the arithmetic settled: once for a run, here, and never by a worker.
+
+    Where `training.backend` asks for native arithmetic and the run cannot have it, it is refused.
+    """
+    if config.evaluator != "backprop" or config.training.backend == "torch":
+        return settings.changed(config, training={"backend": "torch"})
+    from epicortex.evaluation.compiled import why_torch
+
+    why = why_torch(config.training, family, subject.problem, subject.data, extensions.optimiser)
+    if why is not None and config.training.backend == "native":
+        raise ConfigError(f"training.backend is native, but this run cannot have it: {why}; set it to torch")
+    return settings.changed(config, training={"backend": "native" if why is None else "torch"})
+
+
 def make_evolution(
     config: Config, family: Family[Any], extensions: Extensions, ancestor: Any | None
 ) -> Evolution:
     """The rules of the run."""
     return Evolution(config, family, ancestor, Strategies.from_config(config, extensions.parts))
+
+
+def founders(evolution: Evolution) -> EcosystemState:
+    """The state before the first generation, if there is memory for it; settings may come from anyone."""
+    genome = getattr(evolution.family, "start", None)
+    each = _NETWORK_BYTES + 4 * getattr(genome, "parameters", 0)
+    networks = evolution.config.evolution.initial_networks
+    if (reason := too_much(networks * each)) is not None:
+        raise ConfigError(
+            f"evolution.initial_networks is {networks}; for so many networks of this size {reason}"
+        )
+    return evolution.start()
 
 
 def make_recipe(config: Config, family: Family[Any], subject: Subject, extensions: Extensions) -> Recipe:
@@ -141,24 +169,6 @@ def make_recipe(config: Config, family: Family[Any], subject: Subject, extension
     recipe: Recipe = part.from_config(config, family, functions)
     recipe.check(subject.data)
     return recipe
-
-
-def consented(config: Config, changes: Mapping[str, object], note: Callable[[str], None]) -> Config:
-    """The config that the engine of a resumed run is made with.
-
-    Two things are for a person to decide and not for a file, which may come from anyone: a cluster to join,
-    since its machines can have this one run their code, and how many processes to start.
-    """
-    if config.training.engine == "ray" and config.ray.address is not None and "ray.address" not in changes:
-        raise ConfigError(
-            f"this run trained on the cluster {config.ray.address}; give --ray.address again to join it, "
-            "or --engine processes to train on this machine"
-        )
-    asked, sane = config.training.workers, _MOST_PER_CORE * available_cores()
-    if config.training.engine != "processes" or "training.workers" in changes or (asked or 0) <= sane:
-        return config
-    note(f"the run had {asked} workers, too many for this machine: one a core is used (--workers sets it)")
-    return settings.changed(config, training={"workers": None})
 
 
 def describe_champion(

@@ -1,6 +1,6 @@
 """A whole run: `evolve` begins one and `resume` goes on with one; both end in a `Result`.
 
-The parts are made in `preparation`, the generations run in `loop`, the files are written by `storage`.
+The parts are made in `assembly`, the generations run in `loop`, the files are written by `storage`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
-from epicortex.run import assembly
+from epicortex.run import assembly, consent
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
@@ -107,12 +107,13 @@ def evolve(
         for note in subject.notes:
             hooks.watcher.note(note)
         family = assembly.make_family(config, subject, extensions)
+        config = assembly.with_backend(config, family, subject, extensions)
         network = _network(ancestor)
         evolution = assembly.make_evolution(config, family, extensions, network)
         # What cannot work is refused before there is a folder.
         recipe = assembly.make_recipe(config, family, subject, extensions)
         run = _Run(evolution, subject, recipe, hooks)
-        state = evolution.start()
+        state = assembly.founders(evolution)
         if out is None:
             return run(workers, state)
         info = RunInfo.now(data=subject.name, data_digest=subject.digest, command=command)
@@ -132,6 +133,7 @@ def resume(
     optimiser: Callable[..., Any] | None = None,
     engine: Engine | None = None,
     parts: Mapping[str, Any] | None = None,
+    trust: bool = False,
     watcher: Watcher | None = None,
     stop: threading.Event | None = None,
     on_generation: Callable[[Generation], None] | None = None,
@@ -141,15 +143,20 @@ def resume(
 
     Only settings in `config.MAY_CHANGE_ON_RESUME` may change. The end is the same, bit for bit, as that of a
     run that was never interrupted. What was handed over in Python has to be handed over again.
+
+    A run of somebody else that names files or lifts limits is refused unless those are among `changes`, or
+    you `trust` it.
     """
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
     with ExitStack() as stack:
         folder = stack.enter_context(closing(RunFolder.open(Path(path))))
         config = assembly.changed(folder.config, changes or {})
+        decided = {*(changes or {}), *(["data.source"] if data is not None else [])}
+        consent.check_files(folder.path, config, decided, trust=trust)
         workers = engine or stack.enter_context(
             engines.create(
-                config.training.engine, None, assembly.consented(config, changes or {}, hooks.watcher.note)
+                config.training.engine, None, consent.consented(config, changes or {}, hooks.watcher.note)
             )
         )
         subject = _same_subject(config.data.source if data is None else data, config, folder, hooks.watcher)
@@ -161,9 +168,10 @@ def resume(
         for name, version in versions().items():
             if (before := getattr(folder.info, name)) != version:
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
+        config = assembly.with_backend(config, family, subject, extensions)
         evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
         folder.change(config)
-        state = start.state if start else evolution.start()
+        state = start.state if start else assembly.founders(evolution)
         recipe = assembly.make_recipe(config, family, subject, extensions)
         return _Run(evolution, subject, recipe, hooks)(workers, state, folder, start)
 
@@ -197,18 +205,19 @@ class _Run:
         with ExitStack() as stack:
             recorder = None
             if folder:
-                recorder = stack.enter_context(closing(Recorder(folder, start, family=family)))
+                writing = Recorder(folder, start, family=family, note=self.hooks.watcher.note)
+                recorder = stack.enter_context(closing(writing))
             history = list(recorder.history) if recorder else []
             best = described(state)
             if recorder and best:
                 recorder.champion(best)
             self.hooks.watcher.begin(state, history)
-            reason = why_stop(history, config)
+            reason = why_stop(state, history, config)
             if reason is None:
                 setup = engines.WorkerSetup(recipe=self.recipe, family=family, data=self.subject.data)
                 engine.prepare(setup)
                 loop = Loop(self.evolution, self.subject, engine, recorder, self.hooks, history)
-                state, reason = loop.run(state)
+                state, reason = loop.run(state, start.digest if start else None)
             best, test = described(state), None
             if best and reason != INTERRUPTED:
                 test = self.recipe.test(best.phenotype, self.subject.data)

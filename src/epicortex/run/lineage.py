@@ -46,8 +46,12 @@ class _Record:
 
 
 def trace(lines: Iterable[NetworkLine], network: int, *, until: int) -> tuple[Ancestor, ...]:
-    """A network as it was in generation `until`, and all its ancestors, the youngest first."""
+    """A network as it was in generation `until`, and all its ancestors, the youngest first.
+
+    Ancestors from before a log that begins late, since the one before it was removed, are left out.
+    """
     records = _records(lines, until)
+    begins = min((record.seen[0][0] for record in records.values()), default=None)
     ends = {network: until}
     # Parents are born before their children, and so have lower ids: one pass from the top meets each
     # network after all of its children.
@@ -57,6 +61,8 @@ def trace(lines: Iterable[NetworkLine], network: int, *, until: int) -> tuple[An
         current = max(waiting)
         waiting.remove(current)
         record = records.get(current)
+        if record is None and begins != 1:
+            continue
         if record is None:
             raise StorageError(
                 f"networks.jsonl has no line about network {current}, an ancestor of {network}"

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.config import Config
-from epicortex.ecosystem import stopping
-from epicortex.ecosystem.history import Generation, History
+from epicortex.ecosystem import budget, stopping
+from epicortex.ecosystem.history import Generation, History, total_seconds
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Tally
 from epicortex.ecosystem.stopping import Progress
@@ -85,10 +85,14 @@ class Loop:
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.evolution.family)
 
-    def run(self, state: EcosystemState) -> tuple[EcosystemState, str]:
-        """Generation after generation until there is a reason to stop."""
-        digest = checkpoint.take(state, self.evolution.family).digest if self.recorder else ""
-        while (reason := why_stop(self.history, self.evolution.config)) is None:
+    def run(self, state: EcosystemState, digest: str | None = None) -> tuple[EcosystemState, str]:
+        """Generation after generation until there is a reason to stop.
+
+        `digest` names the state where it was read from a checkpoint: another version may write it otherwise.
+        """
+        if digest is None:
+            digest = checkpoint.take(state, self.evolution.family).digest if self.recorder else ""
+        while (reason := why_stop(state, self.history, self.evolution.config)) is None:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
             began = time.monotonic()
@@ -180,9 +184,14 @@ class Loop:
             journal.remove(self.recorder.folder.path, up_to=generation)
 
 
-def why_stop(history: History, config: Config) -> str | None:
-    """The reason to end the run here, after the generations of all processes; None while it goes on."""
-    return stopping.reason(Progress.of_history(history, config), config.evolution)
+def why_stop(state: EcosystemState, history: History, config: Config) -> str | None:
+    """The reason to end the run here, after the generations of all processes; None while it goes on.
+
+    The history only says what the run cost: its log may have been removed, and begin late.
+    """
+    trainings, minutes = budget.spent(history, config), total_seconds(history) / 60
+    progress = Progress.of_state(state, trainings=trainings, minutes=minutes)
+    return stopping.reason(progress, config.evolution)
 
 
 def _journaled(

@@ -33,9 +33,13 @@ class RunRecord:
     """The complete generations, in order: the lines of history.jsonl."""
     marks: Mapping[str, LogMark] = field(default_factory=dict, repr=False)
     """How far the newest checkpoint vouches for the logs."""
+    notes: tuple[str, ...] = ()
+    """What a person should know: logs that somebody has removed."""
 
     def networks(self) -> Iterator[NetworkLine]:
         """Every network of every generation, line by line, without holding them all in memory."""
+        if lines.is_gone(self.path / _NETWORKS, self.marks.get(_NETWORKS)):
+            return iter(())
         return lines.read_networks(self.path / _NETWORKS, self.marks.get(_NETWORKS))
 
     def champion(self, parts: Parts | None = None) -> Champion:
@@ -65,8 +69,12 @@ def read_run(path: Path | str) -> RunRecord:
     path = Path(path)
     config, info = read_config(path)
     marks = checkpoint.read_marks(path, run=info.id)
-    history = lines.read_history(path / _HISTORY, marks.get(_HISTORY))
-    return RunRecord(path, config, info, history, marks)
+    notes = [lines.gone(path / name) for name, mark in marks.items() if lines.is_gone(path / name, mark)]
+    if lines.is_gone(path / _HISTORY, marks.get(_HISTORY)):
+        history = lines.remembered(checkpoint.read_tally(path, run=info.id))
+    else:
+        history = lines.read_history(path / _HISTORY, marks.get(_HISTORY))
+    return RunRecord(path, config, info, history, marks, tuple(notes))
 
 
 def load_champion(path: Path | str, parts: Parts | None = None) -> Champion:

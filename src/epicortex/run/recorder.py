@@ -6,6 +6,8 @@ the run at the next call. What the files hold is left to the modules beside this
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -27,15 +29,29 @@ _LOGS = ("history.jsonl", "networks.jsonl")
 class Recorder:
     """The files of a run that goes on from a checkpoint, or from its beginning."""
 
-    def __init__(self, folder: RunFolder, start: Checkpoint | None, *, family: Family[Any]) -> None:
-        """Cut the logs back to where the run goes on; checkpoints of what is cut off are of no use then."""
+    def __init__(
+        self,
+        folder: RunFolder,
+        start: Checkpoint | None,
+        *,
+        family: Family[Any],
+        note: Callable[[str], None] = warnings.warn,
+    ) -> None:
+        """Cut the logs back to where the run goes on; checkpoints of what is cut off are of no use then.
+
+        `note` takes what a person should know; it may be called from the recorder's thread.
+        """
         self.folder = folder
+        self._note = note
         self._family = family
         checkpoint.remove_after(folder.path / "checkpoints", start.state.generation if start else 0)
         for name in _LOGS:
             atomic.cut(folder.path / name, start.logs[name].length if start else 0)
         self.history = lines.read_history(folder.path / "history.jsonl")
         self._logs = {name: Log(folder.path / name) for name in _LOGS}
+        if start and not self.history:
+            self.history = lines.remembered(start.state.tally)
+            self._logs["history.jsonl"].append(b"".join(map(lines.history_line, self.history)))
         self._scalars: Scalars | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="epicortex-recorder")
         self._pending: Future[None] | None = None
@@ -87,6 +103,10 @@ class Recorder:
         self, evaluated: EcosystemState, snapshot: Snapshot, counted: Generation, best: Champion | None
     ) -> None:
         path = self.folder.path
+        self.folder.check()
+        for log in self._logs.values():
+            if log.restore():
+                self._note(f"{log.path} was removed or replaced; it is back, whole")
         self._logs["networks.jsonl"].append(lines.network_lines(evaluated, self._family))
         if best is not None:
             champion.write(path / "champion", best)

@@ -55,8 +55,10 @@ def explained(path: Path, doing: str = "written") -> Iterator[None]:
 def replace_file(path: Path, chunks: Iterable[Bytes]) -> str:
     """Write a whole file in the place of `path`, durable and in one step; gives its SHA-256.
 
-    A reader, or a crash at any moment, sees the old file or the new one, never a part.
+    A reader, or a crash at any moment, sees the old file or the new one, never a part. A link
+    is replaced, not followed; a device or a pipe, or a link to one, is refused.
     """
+    refuse_irregular(path)
     temporary = path.with_name(f".{path.name}{_TEMPORARY}")
     with explained(path):
         try:
@@ -67,6 +69,11 @@ def replace_file(path: Path, chunks: Iterable[Bytes]) -> str:
             raise
         sync_folder(path.parent)
     return digest
+
+
+def replace_text(path: Path, text: str) -> None:
+    """The same for a text that people read; half a surrogate pair, which is no UTF-8, becomes a "?"."""
+    replace_file(path, [text.encode("utf-8", "replace")])
 
 
 def write_file(path: Path, chunks: Iterable[Bytes]) -> str:
@@ -162,11 +169,39 @@ def open_regular(path: Path) -> int:
     return descriptor
 
 
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one at its path: not removed, moved or replaced.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     is_at(file.fileno(), Path(file.name)), is_at(file.fileno(), Path(tempfile.gettempdir()))
+    (True, False)
+    """
+    try:
+        there = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.samestat(os.fstat(descriptor), there)
+
+
 def refuse_link(path: Path) -> None:
     """Refuse a symbolic link where a folder of ours should be: writing through it could land anywhere."""
     with explained(path, "read"):
         if path.is_symlink():
             raise StorageError(f"{path} is a symbolic link; give the folder it leads to: {path.readlink()}")
+
+
+def refuse_irregular(path: Path) -> None:
+    """Refuse to write a file where there is something else; a link is taken for what it leads to."""
+    with explained(path, "looked at"):
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return  # nothing there, or what the write itself will say better
+    if stat.S_ISDIR(mode):
+        raise StorageError(f"{path} cannot be written: it is a folder")
+    if not stat.S_ISREG(mode):
+        raise StorageError(f"{path} cannot be written: it is a device, a pipe or a socket")
 
 
 def make_folder(path: Path) -> None:
@@ -216,8 +251,7 @@ class Log:
         self._digest = hashlib.sha256()
         self._length = 0
         with explained(path):
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            self._descriptor = os.open(path, flags, 0o666)
+            self._descriptor = self._open()
             sync_folder(path.parent)
             for block in iter(lambda: os.read(self._descriptor, 1 << 20), b""):
                 self._digest.update(block)
@@ -227,6 +261,33 @@ class Log:
     def mark(self) -> LogMark:
         """Length and hash of all that was appended."""
         return LogMark(self._length, self._digest.hexdigest())
+
+    def restore(self) -> bool:
+        """Put the file back where somebody removed or replaced it; True if that was needed.
+
+        What was written is still there behind the open file. A file that somebody cut off is another matter,
+        and an `UnwritableError`: a run must not go on as if its lines were there.
+        """
+        with explained(self.path):
+            if os.fstat(self._descriptor).st_size < self._length:
+                raise UnwritableError(f"{self.path} was cut off by somebody else; resume to go on")
+            if is_at(self._descriptor, self.path):
+                return False
+            replace_file(self.path, self._blocks())
+            os.close(self._descriptor)
+            self._descriptor = self._open()
+        return True
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(self.path, flags, 0o666)
+
+    def _blocks(self) -> Iterator[bytes]:
+        place = 0
+        while place < self._length:
+            block = os.pread(self._descriptor, min(1 << 20, self._length - place), place)
+            yield block
+            place += len(block)
 
     def append(self, data: bytes) -> None:
         """Add bytes at the end; they survive this process at once, a power cut after `sync`."""
@@ -259,6 +320,10 @@ def matches(path: Path, mark: LogMark, *, exactly: bool = False) -> bool:
             digest.update(block)
             left -= len(block)
     return not left and digest.hexdigest() == mark.sha256
+
+
+#: The mark of a log that has nothing in it.
+EMPTY: Final = LogMark(0, hashlib.sha256().hexdigest())
 
 
 def cut(path: Path, length: int) -> None:

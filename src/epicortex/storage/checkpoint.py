@@ -10,14 +10,14 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from epicortex.ecosystem.state import EcosystemState
+from epicortex.ecosystem.state import EcosystemState, Tally
 from epicortex.errors import StorageError
 from epicortex.families.family import Arrays, Family
-from epicortex.storage import atomic, codec, strict, tensors
+from epicortex.storage import atomic, codec, lines, strict, tensors
 from epicortex.storage.atomic import LogMark
 
 FORMAT: Final = 1
@@ -106,10 +106,8 @@ def read(folder: Path, generation: int, *, family: Family[Any], run: str | None 
     place = _place(folder, generation)
     where = str(place)
     manifest = _manifest(place, run)
-    text = _verified(place / "state.json", manifest.state_sha256, MAX_STATE)
+    whole = _whole(place, manifest)
     weights = _verified(place / "weights.safetensors", manifest.weights_sha256, MAX_WEIGHTS)
-    whole = strict.parse(text, f"{where}/state.json")
-    strict.check_format(whole.get("format") if isinstance(whole, dict) else None, FORMAT, where)
     arrays, _ = tensors.parse(weights, f"{where}/weights.safetensors")
     state = codec.decode(whole.get("state"), arrays, where, family)
     if not state.generation == manifest.generation == generation:
@@ -127,6 +125,7 @@ def read_latest(run_folder: Path, *, run: str, family: Family[Any]) -> tuple[Che
     for generation in reversed(generations(folder)):
         try:
             checkpoint = read(folder, generation, run=run, family=family)
+            checkpoint = _without_what_is_gone(checkpoint, run_folder, problems)
             for name, mark in checkpoint.logs.items():
                 if not atomic.matches(run_folder / name, mark):
                     raise StorageError(
@@ -141,6 +140,33 @@ def read_latest(run_folder: Path, *, run: str, family: Family[Any]) -> tuple[Che
             f"{run_folder} cannot be resumed: " + "; ".join(problems) + f". To start again, remove {folder}"
         )
     return None, problems
+
+
+def _without_what_is_gone(checkpoint: Checkpoint, run_folder: Path, problems: list[str]) -> Checkpoint:
+    """The checkpoint as it is used where somebody removed a log: that begins anew, and the run goes on."""
+    marks = dict(checkpoint.logs)
+    for name, mark in checkpoint.logs.items():
+        if lines.is_gone(run_folder / name, mark):
+            problems.append(lines.gone(run_folder / name))
+            marks[name] = atomic.EMPTY
+    return replace(checkpoint, logs=marks)
+
+
+def read_tally(run_folder: Path, *, run: str) -> Tally | None:
+    """The counts of the newest generation that has a sound checkpoint; None if there is none.
+
+    No weights are read, so that no family is needed.
+    """
+    folder = run_folder / "checkpoints"
+    for generation in reversed(generations(folder)):
+        place = _place(folder, generation)
+        try:
+            whole = _whole(place, _manifest(place, run))
+            values = whole["state"].get("tally") if isinstance(whole.get("state"), dict) else None
+            return strict.build(Tally, values, f"{place}/state.json")
+        except StorageError:
+            continue
+    return None
 
 
 def read_marks(run_folder: Path, *, run: str) -> Mapping[str, LogMark]:
@@ -172,6 +198,14 @@ def _manifest(place: Path, run: str | None) -> _Manifest:
     if run is not None and manifest.run != run:
         raise StorageError(f"{place} belongs to another run")
     return manifest
+
+
+def _whole(place: Path, manifest: _Manifest) -> dict[str, Any]:
+    """What state.json says."""
+    text = _verified(place / "state.json", manifest.state_sha256, MAX_STATE)
+    whole = strict.parse(text, f"{place}/state.json")
+    strict.check_format(whole.get("format") if isinstance(whole, dict) else None, FORMAT, str(place))
+    return dict(whole)
 
 
 def _place(folder: Path, generation: int) -> Path:

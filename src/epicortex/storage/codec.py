@@ -46,7 +46,7 @@ def encode(state: EcosystemState, family: Family[Any]) -> tuple[dict[str, Any], 
         arrays.update({f"{name}/{part}": array for part, array in parts.items()})
         if individual.losses is not None:
             arrays[f"{name}/{_LOSSES}"] = individual.losses
-        return {**strict.plain(individual, leave_out=_PHENOTYPE), "phenotype": description}
+        return {**_plain(individual), "phenotype": description}
 
     whole = strict.plain(state, leave_out=_NETWORKS)
     whole["networks"] = [taken_apart(individual, str(individual.id)) for individual in state.networks]
@@ -96,7 +96,7 @@ def encode_outcome(outcome: Outcome, family: Family[Any]) -> tuple[dict[str, Any
         description, arrays = family.encode(outcome.phenotype)
     if outcome.losses is not None:
         arrays = {**arrays, _LOSSES: outcome.losses}
-    return {**strict.plain(outcome, leave_out=_PHENOTYPE), "phenotype": description}, arrays
+    return {**_plain(outcome), "phenotype": description}, arrays
 
 
 def decode_outcome(value: Any, arrays: Mapping[str, Array], where: str, family: Family[Any]) -> Outcome:
@@ -109,6 +109,11 @@ def decode_outcome(value: Any, arrays: Mapping[str, Array], where: str, family: 
     if (outcome.failed is None) != (phenotype is not None and outcome.fitness is not None):
         raise StorageError(f"{where}: an outcome has a fitness and weights, or the reason why it failed")
     return outcome
+
+
+def _plain(value: Individual | Outcome) -> Any:
+    """All but arrays. Measures are left out where there are none: so versions before them wrote it."""
+    return strict.plain(value, leave_out=_PHENOTYPE if value.measures else _PHENOTYPE | {"measures"})
 
 
 def _quoted(name: str) -> str:

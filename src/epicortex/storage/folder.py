@@ -7,9 +7,9 @@ resumed from it alone. What the other files hold is left to the modules beside t
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import re
-import tomllib
+import sys
 import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -18,18 +18,23 @@ from typing import Any, Final
 
 from epicortex.config import FORMAT_VERSION, Config
 from epicortex.config import resolving as settings
+from epicortex.config.reading import parse
 from epicortex.errors import ConfigError, StorageError
 from epicortex.families.family import Arrays, Family
-from epicortex.storage import atomic, codec, strict, tensors
+from epicortex.storage import atomic, codec, key, strict, tensors
 from epicortex.storage.lock import NAME as LOCK
 from epicortex.storage.lock import Lock
+from epicortex.text import shell
 from epicortex.versions import versions
 
 _CONFIG: Final = "config.toml"
 _ANCESTOR: Final = "ancestor.safetensors"
 _FOLDERS: Final = ("checkpoints", "champion", "tensorboard")
+#: Paths have an end (4096 bytes on Linux, 1024 elsewhere), and the files of a run need some of it.
+_LONGEST_PATH: Final = (4096 if sys.platform == "linux" else 1024) - 128
 _MAX_CONFIG: Final = 4_000_000
 _SEAL: Final = re.compile(rb"(.*\n)# sha256 ([0-9a-f]{64})\n", re.DOTALL)
+_SIGNED: Final = re.compile(rb"(.*\n)# by ([0-9a-f]{64})\n# sha256 [0-9a-f]{64}\n", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,10 @@ class RunFolder:
 
         An ancestor is given as its family encodes it.
         """
+        if len(os.fsencode(path.absolute())) > _LONGEST_PATH:
+            raise StorageError(
+                f"{path.name} is in too deep a folder: a run's files need room for their names"
+            )
         atomic.refuse_link(path)
         with atomic.explained(path, "made"):
             path.mkdir(parents=True, exist_ok=True)
@@ -123,10 +132,16 @@ class RunFolder:
         return cls(path, lock, config, info)
 
     def change(self, config: Config) -> None:
-        """Go on with other settings, from now on."""
-        if config != self.config:
+        """Go on with these settings from now on; the run is this user's own then, whoever began it."""
+        if config != self.config or not is_own(self.path):
             _write_config(self.path, config, self.info)
             self.config = config
+
+    def check(self) -> None:
+        """Called before each generation is written: the folder is ours alone, and the run can be resumed."""
+        self._lock.check()
+        if not (self.path / _CONFIG).exists():
+            _write_config(self.path, self.config, self.info)
 
     def ancestor(self, family: Family[Any]) -> Any | None:
         """The network that the run began with, where it did."""
@@ -161,14 +176,20 @@ def read_config(path: Path) -> tuple[Config, RunInfo]:
         raise StorageError(str(error)) from None
 
 
+def is_own(path: Path) -> bool:
+    """Whether this user's key sealed the config of a run, so that nobody else can have written it."""
+    match = _SIGNED.fullmatch(atomic.read_file(path / _CONFIG, limit=_MAX_CONFIG))
+    return match is not None and key.is_signed(match[1], match[2].decode())
+
+
 def _unsealed(data: bytes, file: Path) -> tuple[str, dict[str, Any]]:
     """The text of a config.toml that is as it was written, and what TOML makes of it."""
     match = _SEAL.fullmatch(data)
     sound = match is not None and hashlib.sha256(match[1]).hexdigest().encode() == match[2]
     try:
         text = data.decode("utf-8")
-        values = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        values = parse(text, str(file))
+    except (UnicodeDecodeError, ConfigError):
         raise StorageError(f"{file} is damaged: it is not TOML") from None
     # A newer version may seal its files otherwise: its number is looked at first.
     version = values.get("format")
@@ -181,7 +202,7 @@ def _unsealed(data: bytes, file: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _write_config(path: Path, config: Config, info: RunInfo) -> None:
-    notes = {name: _toml(value) for name, value in asdict(info).items()}
+    notes = {name: settings.toml(_readable(value)) for name, value in asdict(info).items()}
     text = "\n".join(
         [
             "# A run of EpiCortex. To change a setting, give it to `epicortex resume`: this file is sealed.",
@@ -192,12 +213,15 @@ def _write_config(path: Path, config: Config, info: RunInfo) -> None:
             "",
         ]
     ).encode()
+    if (own := key.signature(text)) is not None:
+        text += f"# by {own}\n".encode()
     seal = f"# sha256 {hashlib.sha256(text).hexdigest()}\n".encode()
     atomic.replace_file(path / _CONFIG, [text, seal])
 
 
-def _toml(value: str | bool) -> str:
-    return json.dumps(value.encode("utf-8", "replace").decode() if isinstance(value, str) else value)
+def _readable(value: str | bool) -> str | bool:
+    """Bytes of a command line that are no text become question marks."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _refuse_occupied(path: Path) -> None:
@@ -205,7 +229,8 @@ def _refuse_occupied(path: Path) -> None:
         names = {entry.name for entry in path.iterdir()}
     if _CONFIG in names:
         raise StorageError(
-            f"{path} already holds a run; go on with `epicortex resume {path}`, or choose another folder"
+            f"{path} already holds a run; go on with `{shell(['epicortex', 'resume', str(path)])}`, "
+            "or choose another folder"
         )
     foreign = {name for name in names if name not in (LOCK, _ANCESTOR) and not atomic.is_temporary(name)}
     if foreign:

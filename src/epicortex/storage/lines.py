@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from epicortex.ecosystem.history import Generation
-from epicortex.ecosystem.state import EcosystemState, Event, Individual
+from epicortex.ecosystem.state import EcosystemState, Event, Individual, Tally
 from epicortex.errors import StorageError
 from epicortex.families.family import Family
 from epicortex.storage import atomic, codec, strict
@@ -90,10 +91,26 @@ def _network_line(
 def read_history(path: Path, mark: LogMark | None = None) -> list[Generation]:
     """All lines of history.jsonl, checked; one that a running process has not finished is left out."""
     history = list(_lines(path, partial(strict.build, Generation), mark))
-    for number, line in enumerate(history, 1):
-        if line.generation != number:
+    # A log that was removed begins anew with the generation that its run went on from.
+    for number, (before, line) in enumerate(pairwise(history), 2):
+        if line.generation != before.generation + 1:
             raise StorageError(f"{path}, line {number}: this is generation {line.generation}")
     return history
+
+
+def remembered(tally: Tally | None) -> list[Generation]:
+    """What a state's tally alone still knows of a run's history: its own generation, without its times."""
+    return [] if tally is None else [Generation.timed(tally, train_seconds=0.0, seconds=0.0)]
+
+
+def is_gone(path: Path, mark: LogMark | None) -> bool:
+    """Whether a log that should hold something is not there at all."""
+    return mark is not None and mark.length > 0 and not os.path.lexists(path)
+
+
+def gone(path: Path) -> str:
+    """What is said of such a log."""
+    return f"{path} is gone, and what it told of earlier generations with it"
 
 
 def read_networks(path: Path, mark: LogMark | None = None) -> Iterator[NetworkLine]:

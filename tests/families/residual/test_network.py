@@ -21,9 +21,10 @@ from torch.nn import functional
 from epicortex.errors import GenomeError
 from epicortex.families.residual import Genome, Phenotype
 from epicortex.families.residual.drawing import draw_phenotype
+from epicortex.families.residual.genome import POOLING_GAIN
 from epicortex.families.residual.layers import kernel_mask
 from epicortex.families.residual.momentum import momentum, with_momentum
-from epicortex.families.residual.network import POOLING_GAIN, Network
+from epicortex.families.residual.network import Network
 from tests.families.residual.world import PROBLEMS, batch, experienced, outputs, sgd, trained
 from tests.strategies import seeds
 

@@ -22,6 +22,8 @@ _INDEX_NAMES = ("", "unnamed: 0", "index", "id")
 _MAX_COLUMNS = 100_000
 _MAX_LINE = 4_000_000
 _MAX_LABEL = 200
+#: What a sample's label takes while it is read: a reference to its name, and the number of its class.
+_LABEL_BYTES = 16
 
 
 def from_csv(path: Path, *, options: DataOptions) -> DataSet:
@@ -64,7 +66,7 @@ def from_parquet(path: Path, *, options: DataOptions) -> DataSet:
         with pyarrow.parquet.ParquetFile(path, read_dictionary=[schema.names[label]]) as file:
             rows, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
             claimed = sum(file.metadata.row_group(index).total_byte_size for index in groups)
-            if max(rows * len(schema.names) * 4, claimed) > options.max_bytes:
+            if max(rows * (len(columns) * 4 + _LABEL_BYTES), claimed) > options.max_bytes:
                 raise DataError(
                     f"{path} claims {rows} rows, {claimed >> 20} MB: more than data.max_bytes allows"
                 )
@@ -80,8 +82,12 @@ def from_parquet(path: Path, *, options: DataOptions) -> DataSet:
     return _finish(path, [schema.names[index] for index in columns], x, y, options)
 
 
-def _arrow_labels(column: Any) -> list[Any]:
+def _arrow_labels(column: Any) -> Sequence[Any] | np.ndarray:
+    """Names that many rows share stay one object each; numbers stay in an array."""
     if not hasattr(column.type, "index_type"):
+        numbers: np.ndarray = column.to_numpy()
+        if column.null_count == 0 and numbers.dtype.kind in "biuf":
+            return numbers
         return list(column.to_pylist())
     labels: list[Any] = []
     for chunk in column.chunks:
@@ -124,17 +130,23 @@ def _read_rows(
 ) -> tuple[np.ndarray, list[str]]:
     values = array("f")
     labels: list[str] = []
+    known: dict[str, str] = {}
+    room = 0
     for number, row in enumerate(rows, start=2):
         if not row:
             continue
         if len(row) != len(header):
             raise DataError(f"{path}: line {number} has {len(row)} columns, the header has {len(header)}")
-        labels.append(row.pop(label).strip())
+        name = row.pop(label).strip()
+        if name not in known:
+            known[name] = name
+            room += len(name)
+        labels.append(known[name])
         try:
             values.extend(map(float, row))
         except (ValueError, OverflowError):
             raise _culprit(path, row, header, label, number) from None
-        if len(values) * values.itemsize > options.max_bytes:
+        if len(values) * values.itemsize + len(labels) * _LABEL_BYTES + room > options.max_bytes:
             raise DataError(f"{path} holds more than {options.max_bytes >> 20} MB (data.max_bytes)")
     if not labels:
         raise DataError(f"{path} has a header but no rows")
@@ -159,17 +171,10 @@ def _not_a_number(path: Path, name: str, cell: str, number: int | None) -> DataE
     )
 
 
-def _finish(path: Path, names: list[str], x: np.ndarray, labels: list[Any], options: DataOptions) -> DataSet:
-    if any(one is None or one == "" for one in labels):
-        raise DataError(f"{path}: the label column has empty cells")
-    if any(len(one) > _MAX_LABEL for one in labels if isinstance(one, str)):
-        # In an array every name takes the room of the longest.
-        raise DataError(
-            f"{path}: the label column has texts of over {_MAX_LABEL} characters; is it the right one?"
-        )
-    y = np.array(labels)
-    if y.dtype.kind == "U" and all(_whole(one) for one in np.unique(y).tolist()):
-        y = y.astype(np.float64).astype(np.int64)
+def _finish(
+    path: Path, names: list[str], x: np.ndarray, labels: Sequence[Any] | np.ndarray, options: DataOptions
+) -> DataSet:
+    y, classes = _numbered(path, labels)
     kept, notes = [], []
     for index, name in enumerate(names):
         # A row number says nothing about the next table, and in a sorted one it gives the class away.
@@ -180,7 +185,31 @@ def _finish(path: Path, names: list[str], x: np.ndarray, labels: list[Any], opti
     if not kept:
         raise DataError(f"{path} has no column with values besides the label")
     x = x[:, kept] if notes else x
-    return from_arrays({"x_train": x, "y_train": y}, name=path.stem, options=options, notes=notes)
+    arrays = {"x_train": x, "y_train": y}
+    return from_arrays(arrays, name=path.stem, options=options, classes=classes, notes=notes)
+
+
+def _numbered(path: Path, labels: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+    """Labels as an array, and the names of the classes where they are texts.
+
+    An array of texts would give every row the room of the longest name.
+    """
+    if isinstance(labels, np.ndarray):
+        return labels, None
+    known = set(labels)
+    if None in known or "" in known:
+        raise DataError(f"{path}: the label column has empty cells")
+    if not all(isinstance(one, str) for one in known):
+        return np.array(labels), None
+    if any(len(one) > _MAX_LABEL for one in known):
+        raise DataError(
+            f"{path}: the label column has texts of over {_MAX_LABEL} characters; is it the right one?"
+        )
+    if all(map(_whole, known)):
+        return np.fromiter((int(float(one)) for one in labels), np.int64, len(labels)), None
+    classes = sorted(known)
+    number = {name: place for place, name in enumerate(classes)}
+    return np.fromiter((number[one] for one in labels), np.int64, len(labels)), classes
 
 
 def _whole(text: str) -> bool:

@@ -13,6 +13,7 @@ from epicortex.families.activations import NAMES as ACTIVATIONS
 from epicortex.families.activations import Activations
 from epicortex.families.family import Array, Arrays, Mutation, Outline, Part, Problem
 from epicortex.families.layered import phenotype as phenotypes
+from epicortex.families.layered import programs
 from epicortex.families.layered.crossover import cross
 from epicortex.families.layered.genome import Genome
 from epicortex.families.layered.mutation import OperatorFailed, apply, mutate
@@ -20,6 +21,7 @@ from epicortex.families.layered.operators import OPERATORS, KernelOperator, Oper
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.families.layered.rules import Rules
 from epicortex.families.layered.surgery import draw_phenotype
+from epicortex.native.program import Operation
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -172,6 +174,19 @@ class LayeredFamily:
         """The network's weights as they are now."""
         del phenotype
         return model.phenotype()
+
+    def operations(self, phenotype: Phenotype) -> Sequence[Operation]:
+        """For the native arithmetic: layer by layer."""
+        return programs.operations(phenotype.genome, self.activations)
+
+    def tensors(self, phenotype: Phenotype) -> tuple[Sequence[Array], None]:
+        """The weight and bias of each layer."""
+        return programs.tensors(phenotype), None
+
+    def with_tensors(self, phenotype: Phenotype, tensors: Sequence[Array], state: Array | None) -> Phenotype:
+        """Back from `tensors`."""
+        del state
+        return programs.with_tensors(phenotype, tensors)
 
     def encode(self, phenotype: Phenotype) -> tuple[Any, Arrays]:
         """The genome, and for each layer from 1 its weight and bias."""

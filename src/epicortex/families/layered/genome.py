@@ -7,6 +7,7 @@ the similarity of two genomes. What a single layer is stands in `layers`; weight
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,8 @@ FORMAT_VERSION: Final = 1
 #: What no sane network exceeds; a file that claims more is refused before anything is allocated.
 MAX_LAYERS: Final = 1_000
 MAX_PARAMETERS: Final = 10**10
+#: What a sample may become between two layers, or be at first.
+MAX_VALUES: Final = 10**8
 
 __all__ = ["ConvLayer", "FullLayer", "Genome", "Layer", "OutputLayer"]
 
@@ -243,5 +246,7 @@ def _validate(genome: Genome) -> None:
     for index, layer in enumerate(genome.hidden, 1):
         layer.check(f"layer {index} ({layer.type})", shape)
         shape = layer.output_shape(shape)
+    if any(math.prod(shape) > MAX_VALUES for shape in genome.shapes):
+        raise GenomeError(f"a sample has more than {MAX_VALUES} values at one of its layers")
     if genome.parameters > MAX_PARAMETERS:
         raise GenomeError(f"{genome.parameters} parameters are more than {MAX_PARAMETERS}")

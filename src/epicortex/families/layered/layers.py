@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeGua
 import numpy as np
 
 from epicortex.errors import GenomeError
+from epicortex.families.activations import Activations
 from epicortex.families.family import Array, Direction, Shape
 from epicortex.families.genes import Genes, check_genes
 from epicortex.families.layered import placing
@@ -28,6 +29,7 @@ from epicortex.families.layered.shapes import (
     kernel_limit,
     stride_limit,
 )
+from epicortex.native.program import Activation, Conv, Full, Operation
 from epicortex.text import times
 
 if TYPE_CHECKING:
@@ -186,6 +188,10 @@ class Layer(ABC):
     @abstractmethod
     def module(self, genes: Genes, below: Shape) -> nn.Module:
         """It as a module of torch, with a copy of the genes."""
+
+    @abstractmethod
+    def operations(self, activations: Activations) -> list[Operation]:
+        """It, and the activation after it, as operations of the native arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +366,10 @@ class ConvLayer(Layer):
             below[0], self.kernels, self.stride, weight=tensor(genes.weight), bias=tensor(genes.bias)
         )
 
+    def operations(self, activations: Activations) -> list[Operation]:
+        """A convolution with its own kernels."""
+        return [Conv(self.kernels, self.stride), Activation(activations.conv)]
+
     def __str__(self) -> str:
         return convolution_text(self.kernels, self.stride)
 
@@ -439,6 +449,10 @@ class FullLayer(_DenseLayer):
     type = "full"
     title = "fully connected layer"
 
+    def operations(self, activations: Activations) -> list[Operation]:
+        """A full layer and its activation."""
+        return [Full(self.nodes), Activation(activations.full)]
+
     @classmethod
     def drawn(cls, below: Shape, nodes: int, *, rules: Rules, rng: np.random.Generator) -> FullLayer:
         """A new layer."""
@@ -458,6 +472,11 @@ class OutputLayer(_DenseLayer):
 
     type = "out"
     title = "output layer"
+
+    def operations(self, activations: Activations) -> list[Operation]:
+        """A full layer alone."""
+        del activations
+        return [Full(self.nodes)]
 
 
 HiddenLayer: TypeAlias = ConvLayer | FullLayer

@@ -12,6 +12,7 @@ from epicortex import registry
 from epicortex.config import EvolutionConfig
 from epicortex.errors import ConfigError, GenomeError
 from epicortex.families.family import Array, Arrays, Memory, Mutation, Outline, Problem
+from epicortex.families.residual import programs
 from epicortex.families.residual.crossover import cross, kinship
 from epicortex.families.residual.drawing import draw_phenotype, renewed
 from epicortex.families.residual.founders import sized_founder
@@ -22,6 +23,7 @@ from epicortex.families.residual.options import ResidualOptions
 from epicortex.families.residual.outline import cost_class, kernel_weights, outline
 from epicortex.families.residual.phenotype import Phenotype, from_arrays, to_arrays
 from epicortex.families.residual.reading import genome_from_dict, genome_from_json
+from epicortex.native.program import Operation
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -160,6 +162,30 @@ class ResidualFamily:
     def learned(self, phenotype: Phenotype, model: Network) -> Phenotype:
         """The phenotype with a copy of the weights and norms that its model has now; no optimiser state."""
         return model.phenotype()
+
+    def operations(self, phenotype: Phenotype) -> Sequence[Operation]:
+        """For the native arithmetic: stage by stage."""
+        return programs.operations(phenotype.genome)
+
+    def tensors(self, phenotype: Phenotype) -> tuple[Sequence[Array], Array]:
+        """What learns, and the running statistics of the norms."""
+        return programs.tensors(phenotype)
+
+    def with_tensors(
+        self,
+        phenotype: Phenotype,
+        tensors: Sequence[Array],
+        state: Array | None,
+        momentum: Sequence[Array] | None = None,
+    ) -> Phenotype:
+        """Back from `tensors`."""
+        if state is None:
+            raise GenomeError("a residual network needs the running statistics of its norms")
+        return programs.with_tensors(phenotype, tensors, state, momentum)
+
+    def momentum(self, phenotype: Phenotype) -> Sequence[Array] | None:
+        """What SGD remembers, in the order of `tensors`."""
+        return programs.momentum(phenotype)
 
     def recipe(self, phenotype: Phenotype) -> dict[str, float]:
         """The factors that evolved with the network."""

@@ -34,6 +34,10 @@ MAX_ID: Final = 2**53
 MAX_FACTOR: Final = 16.0
 
 
+#: What pooled maps are multiplied with before the output layer: means over maps are small.
+POOLING_GAIN: Final = 4.0
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """relu(x + norm(conv(relu(norm(conv x))))): the inner convolution has a width of its own."""

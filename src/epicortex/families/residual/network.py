@@ -12,12 +12,10 @@ from torch.nn import functional
 
 from epicortex.families.family import Array
 from epicortex.families.genes import Genes
-from epicortex.families.residual.genome import Genome
+from epicortex.families.residual.genome import POOLING_GAIN, Genome
 from epicortex.families.residual.layers import Layer, kernel_mask
 from epicortex.families.residual.phenotype import Phenotype
 
-#: What pooled maps are multiplied with before the output layer: means over maps are small.
-POOLING_GAIN: Final = 4.0
 _CONVOLVE: Final[dict[int, Callable[..., Tensor]]] = {
     1: functional.conv1d,
     2: functional.conv2d,

@@ -1,0 +1,196 @@
+#include "interface.h"
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "network.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <xmmintrin.h>
+#define EPX_X86 1
+#endif
+
+using namespace epicortex;
+
+static_assert(sizeof(EpxBatch) == sizeof(Batch), "one layout on both sides of the boundary");
+static_assert(offsetof(EpxBatch, targets) == offsetof(Batch, targets), "one layout on both sides of the boundary");
+
+namespace {
+
+thread_local std::string message;
+
+// Numbers too small for a normal float count as 0 while we compute, and as before when we are done.
+class FlushedDenormals {
+public:
+#if defined(EPX_X86)
+    FlushedDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+    ~FlushedDenormals() { _mm_setcsr(before_); }
+    FlushedDenormals(const FlushedDenormals&) = delete;
+
+private:
+    unsigned before_;
+#elif defined(__aarch64__)
+    FlushedDenormals() {
+        asm volatile("mrs %0, fpcr" : "=r"(before_));
+        asm volatile("msr fpcr, %0" : : "r"(before_ | (uint64_t{1} << 24)));
+    }
+    ~FlushedDenormals() { asm volatile("msr fpcr, %0" : : "r"(before_)); }
+    FlushedDenormals(const FlushedDenormals&) = delete;
+
+private:
+    uint64_t before_;
+#else
+    FlushedDenormals() {}
+#endif
+};
+
+const Kernels* kernels_of(const std::string& name) {
+#if defined(EPX_X86) && defined(__GNUC__)
+    __builtin_cpu_init();
+    if (name == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+        return avx512_kernels();
+    if (name == "avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
+        return avx2_kernels();
+#endif
+    return name == "portable" ? portable_kernels() : nullptr;
+}
+
+const Kernels& chosen(const char* name) {
+    if (name && *name) {
+        const Kernels* kernels = kernels_of(name);
+        if (!kernels)
+            throw Refused(std::string("this machine or build has no instruction set '") + name + "'; there are " +
+                          epx_instruction_sets());
+        return *kernels;
+    }
+    for (const char* best : {"avx512", "avx2"})
+        if (const Kernels* kernels = kernels_of(best)) return *kernels;
+    return *portable_kernels();
+}
+
+// Whatever happens inside becomes a code and a message.
+template <class F>
+int32_t guarded(F f) {
+    try {
+        const FlushedDenormals flushed;
+        f();
+        return EPX_OK;
+    } catch (const Refused& error) {
+        message = error.what();
+        return EPX_REFUSED;
+    } catch (const std::bad_alloc&) {
+        message = "out of memory";
+        return EPX_MEMORY;
+    } catch (const std::exception& error) {
+        message = error.what();
+        return EPX_FAILED;
+    } catch (...) {
+        message = "an unknown failure";
+        return EPX_FAILED;
+    }
+}
+
+template <class T>
+T* needed(T* pointer, const char* what) {
+    if (!pointer) throw Refused(std::string("there is no ") + what);
+    return pointer;
+}
+
+void optimise(const Kernels& kernels, const EpxOptimiser& o, int64_t count, float* parameters, const float* gradient) {
+    if (o.kind < 0 || o.kind >= static_cast<int32_t>(OptimiserKind::count)) throw Refused("there is no such optimiser");
+    const auto kind = static_cast<OptimiserKind>(o.kind);
+    if ((kind != OptimiserKind::sgd || o.momentum != 0.0f) && !o.first) throw Refused("the optimiser has no memory");
+    if (kind != OptimiserKind::sgd && !o.second) throw Refused("the optimiser has no second memory");
+    Optimiser own{};
+    own.kind = kind, own.n = count, own.parameters = parameters, own.gradient = gradient;
+    own.first = o.first, own.second = o.second, own.decayed = o.decayed, own.rate = o.rate, own.decay = o.decay;
+    own.momentum = o.momentum, own.dampening = o.dampening;
+    own.nesterov = o.nesterov != 0, own.first_step = o.first_step != 0, own.rho = o.rho, own.epsilon = o.epsilon;
+    own.beta1 = o.beta1, own.beta2 = o.beta2, own.correction1 = o.correction1, own.correction2 = o.correction2;
+    kernels.optimise(own);
+}
+
+Batch batch_of(const EpxBatch* batch) {
+    Batch own;
+    std::memcpy(&own, needed(batch, "batch"), sizeof own);
+    return own;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t epx_format(void) { return static_cast<int32_t>(FORMAT); }
+
+const char* epx_error(void) { return message.c_str(); }
+
+const char* epx_instruction_sets(void) {
+    static const std::string names = [] {
+        std::string found;
+        for (const char* name : {"avx512", "avx2", "portable"})
+            if (kernels_of(name)) found += (found.empty() ? "" : ",") + std::string(name);
+        return found;
+    }();
+    return names.c_str();
+}
+
+int32_t epx_create(const int64_t* program, int64_t count, const char* instruction_set, void** network) {
+    return guarded([&] {
+        *needed(network, "place for the network") = nullptr;
+        *network = std::make_unique<Network>(read_program(program, count), chosen(instruction_set)).release();
+    });
+}
+
+void epx_free(void* network) { delete static_cast<Network*>(network); }
+
+int64_t epx_parameters(void* network) { return network ? static_cast<Network*>(network)->program().parameters : 0; }
+int64_t epx_state(void* network) { return network ? static_cast<Network*>(network)->program().state : 0; }
+int64_t epx_outputs(void* network) { return network ? static_cast<Network*>(network)->program().outputs() : 0; }
+int64_t epx_workspace(void* network) { return network ? static_cast<Network*>(network)->workspace() : 0; }
+
+int32_t epx_step(void* network, const EpxBatch* batch, float* parameters, float* state, float* gradient,
+                 const EpxOptimiser* optimiser, double* loss) {
+    return guarded([&] {
+        Network& net = *static_cast<Network*>(needed(network, "network"));
+        needed(parameters, "parameter vector"), needed(gradient, "gradient vector"), needed(loss, "place for the loss");
+        *loss = net.gradients(batch_of(batch), parameters, state, gradient);
+        if (optimiser) optimise(net.kernels(), *optimiser, net.program().parameters, parameters, gradient);
+    });
+}
+
+int32_t epx_score(void* network, const EpxBatch* batch, const float* parameters, const float* state, float* outputs,
+                  float* losses) {
+    return guarded([&] {
+        Network& net = *static_cast<Network*>(needed(network, "network"));
+        net.score(batch_of(batch), needed(parameters, "parameter vector"), state, outputs, losses);
+    });
+}
+
+int32_t epx_optimise(const char* instruction_set, int64_t count, float* parameters, const float* gradient,
+                     const EpxOptimiser* optimiser) {
+    return guarded([&] {
+        if (count < 0) throw Refused("a negative number of parameters");
+        optimise(chosen(instruction_set), *needed(optimiser, "optimiser"), count,
+                 needed(parameters, "parameter vector"), needed(gradient, "gradient vector"));
+    });
+}
+
+int32_t epx_average(const char* instruction_set, int64_t count, float* average, const float* values, float weight) {
+    return guarded([&] {
+        if (count < 0) throw Refused("a negative number of values");
+        chosen(instruction_set).average(count, needed(average, "average"), needed(values, "vector of values"), weight);
+    });
+}
+
+double epx_peak(const char* instruction_set, int64_t rounds) {
+    double result = 0;
+    guarded([&] { result = chosen(instruction_set).peak(rounds); });
+    return result;
+}
+
+}  // extern "C"

@@ -1,0 +1,304 @@
+"""A program made ready to run: training steps, scores and losses on flat vectors that the caller owns."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from ctypes import byref, c_double, c_void_p
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epicortex.native.library import BatchStructure, NativeError, check, instruction_set, library
+from epicortex.native.optimisers import Optimiser
+from epicortex.native.program import CrossEntropy, Program
+
+Array = NDArray[np.float32]
+Rows = NDArray[np.integer[Any]] | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """(x / divisor − mean) / std of each channel, made as one multiplication and one addition."""
+
+    divisor: float = 1.0
+    mean: Sequence[float] = (0.0,)
+    std: Sequence[float] = (1.0,)
+
+    def factors(self, channels: int) -> tuple[Array, Array]:
+        """What to multiply with, and what to add.
+
+        >>> [part.tolist() for part in Scaling(255, [0.5], [0.25]).factors(2)]
+        [[0.01568627543747425, 0.01568627543747425], [-2.0, -2.0]]
+        """
+        mean, std = (np.asarray(values, np.float64) for values in (self.mean, self.std))
+        scale, offset = 1.0 / (self.divisor * std), -mean / std
+        if any(part.shape not in ((1,), (channels,)) for part in (scale, offset)):
+            raise NativeError(
+                f"scaling of {max(len(mean), len(std))} channels does not fit data of {channels}"
+            )
+        return (
+            np.ascontiguousarray(np.broadcast_to(scale, channels), np.float32),
+            np.ascontiguousarray(np.broadcast_to(offset, channels), np.float32),
+        )
+
+
+class Network:
+    """Runs a program on `parameters` and `state`, which it changes in place and which belong to the caller.
+
+    >>> from epicortex.native import SGD, Conv, Full, Activation
+    >>> program = Program((1, 6, 6), [Conv([(3, 3), (1, 3)]), Activation("relu"), Full(2)])
+    >>> rng = np.random.default_rng(1)
+    >>> parameters = rng.normal(0, 0.1, program.parameters).astype(np.float32)
+    >>> network = Network(program, parameters)
+    >>> images, labels = rng.integers(0, 256, (40, 1, 6, 6), dtype=np.uint8), np.arange(40) % 2
+    >>> scaling, rows, optimiser = Scaling(255.0, [0.5], [0.5]), np.arange(40), SGD(lr=0.1, momentum=0.9)
+    >>> more = {"scaling": scaling, "optimiser": optimiser}
+    >>> losses = [network.step(images, rows, labels, **more) for _ in range(100)]
+    >>> losses[-1] < 0.1 < losses[0]
+    True
+    >>> network.score(images, rows, scaling=scaling).shape
+    (40, 2)
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        parameters: Array,
+        state: Array | None = None,
+        *,
+        simd: str | None = None,
+    ) -> None:
+        """`simd` names an instruction set other than the one in use."""
+        self.program = program
+        handle, encoded = c_void_p(), program.encode()
+        self._simd = simd or instruction_set()
+        check(library().epx_create(encoded.ctypes.data, len(encoded), self._simd.encode(), byref(handle)))
+        self._handle = handle.value
+        self._release = weakref.finalize(self, library().epx_free, self._handle)
+        self._parameters = _vector(parameters, program.parameters, "parameters")
+        self._state = _vector(
+            program.initial_state() if state is None else state, program.state_size, "numbers of state"
+        )
+        self._gradient: Array = np.zeros(program.parameters, np.float32)
+        # asking an array for its address takes longer than it seems
+        vectors = (self._parameters, self._state, self._gradient)
+        self._places = tuple(array.ctypes.data for array in vectors)
+        self._scaling: Scaling | None = None
+        self._factors = self._pointed(Scaling())
+        found = library().epx_parameters(self._handle), library().epx_state(self._handle)
+        assert found == (program.parameters, program.state_size), "both sides count alike"
+
+    @property
+    def parameters(self) -> Array:
+        """The caller's vector, which steps change."""
+        return self._parameters
+
+    @property
+    def state(self) -> Array:
+        """The caller's running statistics, which steps change."""
+        return self._state
+
+    @property
+    def gradient(self) -> Array:
+        """The gradient of the last step."""
+        return self._gradient
+
+    @property
+    def workspace(self) -> int:
+        """How many bytes it has taken for its work so far."""
+        return int(library().epx_workspace(self._handle))
+
+    def step(
+        self,
+        data: NDArray[Any],
+        rows: Rows,
+        labels: NDArray[Any] | Sequence[int],
+        *,
+        scaling: Scaling | None = None,
+        moves: NDArray[Any] | None = None,
+        flips: NDArray[Any] | None = None,
+        crop: bool = False,
+        optimiser: Optimiser | None = None,
+    ) -> float:
+        """One training step on samples `rows` of `data` [samples, channels, *spatial]; the loss before it.
+
+        `labels` belong to the rows: whole numbers for cross-entropy, else targets [rows, outputs]. `moves`
+        [rows, spatial dimensions] says where each sample's window begins, with edges repeated beyond them;
+        `flips` [rows] which windows are mirrored in the last dimension. Samples of another size than the
+        program's are averaged down to it; with `crop`, windows of its size are taken out of them. Without an
+        optimiser nothing but `gradient` and the running statistics changes.
+        """
+        batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
+        self._answers(batch, labels)
+        made = None if optimiser is None else optimiser.structure(self.program.parameters)
+        loss = c_double()
+        check(
+            library().epx_step(
+                self._handle,
+                byref(batch.structure),
+                *self._places,
+                None if made is None else byref(made),
+                byref(loss),
+            )
+        )
+        return loss.value
+
+    def score(
+        self,
+        data: NDArray[Any],
+        rows: Rows | None = None,
+        *,
+        scaling: Scaling | None = None,
+        moves: NDArray[Any] | None = None,
+        flips: NDArray[Any] | None = None,
+        crop: bool = False,
+    ) -> Array:
+        """The outputs [rows, outputs] for these samples, or for all; norms use their running statistics."""
+        batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
+        outputs: Array = np.empty((batch.structure.count, self.program.outputs), np.float32)
+        self._score(batch, outputs, None)
+        return outputs
+
+    def losses(
+        self,
+        data: NDArray[Any],
+        rows: Rows | None,
+        labels: NDArray[Any] | Sequence[int],
+        *,
+        scaling: Scaling | None = None,
+        moves: NDArray[Any] | None = None,
+        flips: NDArray[Any] | None = None,
+        crop: bool = False,
+    ) -> Array:
+        """The loss of each sample when scored, not averaged; class weights are factors."""
+        batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
+        self._answers(batch, labels)
+        losses: Array = np.empty(batch.structure.count, np.float32)
+        self._score(batch, None, losses)
+        return losses
+
+    def _score(self, batch: _Batch, outputs: Array | None, losses: Array | None) -> None:
+        check(
+            library().epx_score(
+                self._handle,
+                byref(batch.structure),
+                *self._places[:2],
+                None if outputs is None else outputs.ctypes.data,
+                None if losses is None else losses.ctypes.data,
+            )
+        )
+
+    def _batch(
+        self,
+        data: NDArray[Any],
+        rows: Rows | None,
+        scaling: Scaling | None,
+        moves: NDArray[Any] | None,
+        flips: NDArray[Any] | None,
+        *,
+        crop: bool,
+    ) -> _Batch:
+        rank = self.program.rank
+        if data.ndim != rank + 2 or data.dtype not in (np.uint8, np.float32) or not data.flags.c_contiguous:
+            raise NativeError(
+                f"data must be contiguous uint8 or float32 of {rank + 2} dimensions, "
+                f"not {data.dtype} {data.shape}"
+            )
+        samples, channels = data.shape[:2]
+        width = data.shape[-1] if rank else 1
+        height = data.shape[2] if rank == 2 else 1
+        if rows is None:
+            rows = np.arange(samples)
+        chosen = _contiguous(rows, np.int64, None)
+        if chosen.ndim != 1:
+            raise NativeError("rows must be a list of numbers")
+        count = len(chosen)
+        if scaling is not self._scaling:
+            self._scaling, self._factors = scaling, self._pointed(scaling or Scaling())
+        kept = _Batch(BatchStructure(), [data, chosen])
+        own = kept.structure
+        own.data, own.samples, own.channels, own.height, own.width = (
+            data.ctypes.data,
+            samples,
+            channels,
+            height,
+            width,
+        )
+        own.bytes, own.crop = int(data.dtype == np.uint8), int(crop)
+        own.rows, own.count = chosen.ctypes.data, count
+        _, own.scale, own.offset = self._factors
+        if moves is not None:
+            places = np.zeros((count, 2), np.int32)
+            if rank == 0 or np.shape(moves) != (count, rank):
+                raise NativeError(f"moves must be [rows, {rank}], not {np.shape(moves)}")
+            places[:, 2 - rank :] = moves
+            own.moves = kept.keep(places)
+        if flips is not None:
+            own.flips = kept.keep(_contiguous(flips, np.uint8, (count,)))
+        return kept
+
+    def _pointed(self, scaling: Scaling) -> tuple[tuple[Array, Array], int, int]:
+        """A scaling's factors, and where they are."""
+        scale, offset = scaling.factors(self.program.input_shape[0])
+        return (scale, offset), scale.ctypes.data, offset.ctypes.data
+
+    def _answers(self, batch: _Batch, labels: NDArray[Any] | Sequence[int]) -> None:
+        count = batch.structure.count
+        if isinstance(self.program.loss, CrossEntropy):
+            batch.structure.labels = batch.keep(_contiguous(labels, np.int64, (count,)))
+        else:
+            shape = (count, self.program.outputs)
+            batch.structure.targets = batch.keep(_contiguous(labels, np.float32, shape))
+
+
+def update_average(average: Array, values: Array, weight: float) -> None:
+    """Move an average by `weight` of its distance to new values: exponential averages of parameters.
+
+    >>> average = np.zeros(3, np.float32)
+    >>> update_average(average, np.array([1, 2, 3], np.float32), 0.5)
+    >>> average.tolist()
+    [0.5, 1.0, 1.5]
+    """
+    _vector(average, len(values), "values")
+    _vector(values, len(average), "values")
+    check(
+        library().epx_average(
+            instruction_set().encode(), len(average), average.ctypes.data, values.ctypes.data, weight
+        )
+    )
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What the library reads of a batch, and the arrays that must live as long."""
+
+    structure: BatchStructure
+    arrays: list[NDArray[Any]]
+
+    def keep(self, array: NDArray[Any]) -> int:
+        self.arrays.append(array)
+        return array.ctypes.data
+
+
+def _vector(array: Array, size: int, what: str) -> Array:
+    if array.dtype != np.float32 or array.shape != (size,) or not array.flags.c_contiguous:
+        raise NativeError(
+            f"expected {size} {what} as a contiguous vector of float32, not {array.dtype} {array.shape}"
+        )
+    if not array.flags.writeable:
+        raise NativeError(f"the vector of {what} must be writable")
+    return array
+
+
+def _contiguous(values: Any, dtype: type[np.generic], shape: tuple[int, ...] | None) -> NDArray[Any]:
+    array = np.ascontiguousarray(values)
+    if array.size == 0:
+        array = array.astype(dtype)
+    if array.dtype.kind == "f" and np.issubdtype(dtype, np.integer):
+        raise NativeError("rows, labels and flips must be whole numbers")
+    if shape is not None and array.shape != shape:
+        raise NativeError(f"expected an array of {shape}, not {array.shape}")
+    return array.astype(dtype, copy=False)

@@ -1,0 +1,142 @@
+"""The optimisers that run natively, with the arguments and formulas of torch.optim.
+
+An optimiser belongs to one vector of parameters: it keeps its memory from step to step. `lr` may be changed
+between steps; `decayed` (a factor for each parameter, such as `Program.weight_mask()`) says where weight
+decay applies.
+"""
+
+from __future__ import annotations
+
+import math
+from ctypes import byref
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epicortex.native.library import NativeError, OptimiserStructure, check, instruction_set, library
+
+Array = NDArray[np.float32]
+
+
+@dataclass(slots=True, kw_only=True)
+class Optimiser:
+    """What all have in common."""
+
+    lr: float
+    weight_decay: float = 0.0
+    decayed: Array | None = None
+    steps: int = field(default=0, init=False)
+    memory: list[Array] = field(default_factory=list, init=False, repr=False)
+    """What it remembers of each parameter; may be saved, and put back together with `steps`."""
+
+    _kind: ClassVar[int]
+    _memories: ClassVar[int] = 2
+
+    def structure(self, parameters: int) -> OptimiserStructure:
+        """The next step over so many parameters, for the library; counts it."""
+        if not self.memory:
+            self.memory = [np.zeros(parameters, np.float32) for _ in range(self._memories)]
+        for array in (*self.memory, *(() if self.decayed is None else (self.decayed,))):
+            if array.shape != (parameters,) or array.dtype != np.float32 or not array.flags.c_contiguous:
+                raise NativeError(
+                    f"an optimiser for {array.shape} numbers cannot step over {parameters} parameters"
+                )
+        self.steps += 1
+        places = [array.ctypes.data for array in self.memory] + [None, None]
+        decayed = None if self.decayed is None else self.decayed.ctypes.data
+        made = OptimiserStructure(
+            kind=self._kind,
+            first=places[0],
+            second=places[1],
+            decayed=decayed,
+            rate=self.lr,
+            decay=self.weight_decay,
+        )
+        self._fill(made)
+        return made
+
+    def step(self, parameters: Array, gradient: Array) -> None:
+        """One step on vectors of the caller's; `Network.step` does it by itself.
+
+        >>> weights = np.array([1.0, 2.0], np.float32)
+        >>> SGD(lr=0.5).step(weights, np.array([1.0, -1.0], np.float32))
+        >>> weights.tolist()
+        [0.5, 2.5]
+        """
+        for array in (parameters, gradient):
+            if array.dtype != np.float32 or array.ndim != 1 or not array.flags.c_contiguous:
+                raise NativeError("parameters and gradient must be contiguous vectors of float32")
+        if len(parameters) != len(gradient):
+            raise NativeError("parameters and gradient must have one length")
+        made = self.structure(len(parameters))
+        check(
+            library().epx_optimise(
+                instruction_set().encode(),
+                len(parameters),
+                parameters.ctypes.data,
+                gradient.ctypes.data,
+                byref(made),
+            )
+        )
+
+    def _fill(self, made: OptimiserStructure) -> None:
+        raise NotImplementedError
+
+
+@dataclass(slots=True, kw_only=True)
+class SGD(Optimiser):
+    """torch.optim.SGD: gradient descent with momentum."""
+
+    lr: float = 1e-3
+    momentum: float = 0.0
+    dampening: float = 0.0
+    nesterov: bool = False
+
+    _kind: ClassVar[int] = 0
+    _memories: ClassVar[int] = 1
+
+    def _fill(self, made: OptimiserStructure) -> None:
+        made.momentum, made.dampening = self.momentum, self.dampening
+        made.nesterov, made.first_step = int(self.nesterov), int(self.steps == 1)
+
+
+@dataclass(slots=True, kw_only=True)
+class Adadelta(Optimiser):
+    """torch.optim.Adadelta."""
+
+    lr: float = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+
+    _kind: ClassVar[int] = 1
+
+    def _fill(self, made: OptimiserStructure) -> None:
+        made.rho, made.epsilon = self.rho, self.eps
+
+
+@dataclass(slots=True, kw_only=True)
+class Adam(Optimiser):
+    """torch.optim.Adam: weight decay is part of the gradient."""
+
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    _kind: ClassVar[int] = 2
+
+    def _fill(self, made: OptimiserStructure) -> None:
+        first, second = self.betas
+        made.beta1, made.beta2, made.epsilon = first, second, self.eps
+        made.correction1 = self.lr / (1.0 - first**self.steps)
+        made.correction2 = math.sqrt(1.0 - second**self.steps)
+
+
+@dataclass(slots=True, kw_only=True)
+class AdamW(Adam):
+    """torch.optim.AdamW: weight decay apart from the gradient."""
+
+    weight_decay: float = 1e-2
+
+    _kind: ClassVar[int] = 3
