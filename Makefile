@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help install demo test check lint types format bench docs faults cluster-test clean
+.PHONY: help install demo test check lint types format bench docs faults cluster-test package audit clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,16 @@ faults: install ## Kill, truncate, fill and flood for real; prints a table (an h
 cluster-test: install ## Install Ray and MPI, and test the engines over all four (under ten minutes)
 	$(BIN)/python -m pip install --quiet --editable '.[ray,mpi]'
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" tests/contracts tests/engines tests/cluster
+
+package: install ## Build wheel and source archive, and do a run with each in an empty environment
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m tests.package $(PYTHON)
+
+audit: install ## Compare what is installed with the public list of advisories (needs a network)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip_audit --local --skip-editable
 
 bench: install ## Measure most of what docs/performance.md states
 	$(BIN)/python -m benchmarks
