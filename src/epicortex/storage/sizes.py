@@ -1,4 +1,7 @@
-"""Sizes that the header of a file claims, looked at before anything is made of them."""
+"""Sizes that the header of a file claims, looked at before anything is made of them.
+
+Shared by our two readers of the safetensors layout, which say why they are not the library's.
+"""
 
 from __future__ import annotations
 
