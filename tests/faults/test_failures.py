@@ -104,7 +104,7 @@ class Monster:
     def weight(self, genome, rules):
         return 1.0
     def apply(self, phenotype, direction, *, rules, rng):
-        layers = (ConvLayer(((1, 1),) * 60_000, (1, 1)), ConvLayer(((1, 1),), (4, 4)))
+        layers = (ConvLayer(((1, 1),) * 200_000, (1, 1)), ConvLayer(((1, 1),), (4, 4)))
         genome = Genome(phenotype.genome.input_shape, layers, phenotype.genome.classes)
         return Mutated(draw_phenotype(genome, rng=rng), 1)
 

@@ -317,7 +317,7 @@ def test_a_file_cut_off_is_refused_and_it_is_said_how_to_go_on(experiment: Path,
         file.write_bytes(whole[:-1] + end)
         assert len(results_file.read_own(tmp_path)) == 20
     file.write_bytes(whole[:-2])
-    with pytest.raises(StorageError, match=r"line 20 is damaged: .*; mend that, or move the file away"):
+    with pytest.raises(StorageError, match=r"line 20 is damaged: .*; fix that, or move the file away"):
         results_file.read_own(tmp_path)
     assert results_file.read_own(tmp_path / "nowhere") == []
 

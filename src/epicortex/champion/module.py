@@ -82,7 +82,7 @@ class Classifier(nn.Module):
         chunks = (values[start : start + _BATCH].to(device) for start in range(0, len(values), _BATCH))
         self.eval()
         try:
-            return answers(self, chunks, len(values), self.outline.outputs).softmax(1).numpy()
+            return answers(self, chunks, len(values), self.outline.outputs).double().softmax(1).numpy()
         finally:
             self.train(training)
 

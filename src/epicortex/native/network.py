@@ -78,6 +78,7 @@ class Network:
         check(library().epx_create(encoded.ctypes.data, len(encoded), self._simd.encode(), byref(handle)))
         self._handle = handle.value
         self._release = weakref.finalize(self, library().epx_free, self._handle)
+        self._release.atexit = False  # a thread may be inside when the interpreter ends
         self._parameters = _vector(parameters, program.parameters, "parameters")
         self._state = _vector(
             program.initial_state() if state is None else state, program.state_size, "numbers of state"

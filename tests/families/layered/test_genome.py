@@ -360,7 +360,7 @@ def altered(change: Callable[[dict[str, Any]], object]) -> str:
         (altered(lambda d: d.update(input_shape=[1, True])), ["input_shape"]),
         (altered(lambda d: d.update(input_shape=[1] * 100)), ["input_shape"]),
         (altered(lambda d: d.update(input_shape="18")), ["input_shape"]),
-        (altered(lambda d: d.update(input_shape=[2**31 - 1] * 3)), ["parameters"]),
+        (altered(lambda d: d.update(input_shape=[2**31 - 1] * 3)), ["more than", "values"]),
         (altered(lambda d: d.update(layers={})), ["layers must be a list"]),
         (altered(lambda d: d.update(layers=[{}] * 2000)), ["layers must be a list"]),
         (altered(lambda d: d["layers"].append(None)), ["layer 3", "type"]),

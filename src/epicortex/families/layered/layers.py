@@ -174,10 +174,14 @@ class Layer(ABC):
         del below, direction
         return iter(())
 
-    def resized(self, below: Shape, direction: Direction) -> Iterator[Self]:
-        """Every layer with one kernel a step larger or smaller in one dimension."""
+    def resizes(self, below: Shape, direction: Direction) -> Iterator[tuple[int, Shape]]:
+        """Every (kernel, new shape of it) that is a step larger or smaller in one dimension."""
         del below, direction
         return iter(())
+
+    def with_kernel(self, index: int, shape: Shape) -> Self:
+        """The layer with another shape of one kernel."""
+        raise GenomeError(f"{self} has no kernel {index + 1} that could become {times(shape)}")
 
     # How it is stored and computed.
 
@@ -340,15 +344,18 @@ class ConvLayer(Layer):
             if 1 <= stride[dimension] <= stride_limit(size):
                 yield replace(self, stride=stride)
 
-    def resized(self, below: Shape, direction: Direction) -> Iterator[ConvLayer]:
-        """Every layer with one kernel larger or smaller by 2 in one dimension."""
+    def resizes(self, below: Shape, direction: Direction) -> Iterator[tuple[int, Shape]]:
+        """Every kernel larger or smaller by 2 in one dimension."""
         step = 2 if direction == "grow" else -2
         limits = [kernel_limit(size) for size in below[1:]]
         for index, kernel in enumerate(self.kernels):
             for dimension, limit in enumerate(limits):
                 if 1 <= kernel[dimension] + step <= limit:
-                    shape = _stepped(kernel, dimension, step)
-                    yield replace(self, kernels=(*self.kernels[:index], shape, *self.kernels[index + 1 :]))
+                    yield index, _stepped(kernel, dimension, step)
+
+    def with_kernel(self, index: int, shape: Shape) -> ConvLayer:
+        """The layer with another shape of one kernel."""
+        return replace(self, kernels=(*self.kernels[:index], shape, *self.kernels[index + 1 :]))
 
     def to_dict(self) -> dict[str, Any]:
         """Kernels and stride as lists."""

@@ -13,7 +13,7 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 
 from epicortex.errors import VariationError
-from epicortex.families.family import Direction
+from epicortex.families.family import Direction, Shape
 from epicortex.families.layered.genome import Genome
 from epicortex.families.layered.layers import HIDDEN, HiddenLayer
 from epicortex.families.layered.phenotype import Phenotype
@@ -187,18 +187,19 @@ class KernelOperator:
         _require(targets, self, direction)
         return self.resize(phenotype, targets[rng.integers(len(targets))], rules=rules, rng=rng)
 
-    def targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, HiddenLayer]]:
-        """Every possible (place, layer with one kernel resized)."""
+    def targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, int, Shape]]:
+        """Every possible (layer, kernel, new shape of it)."""
         for place, layer in enumerate(genome.hidden):
-            for changed in layer.resized(genome.input_shapes[place], direction):
-                yield place, changed
+            for index, shape in layer.resizes(genome.input_shapes[place], direction):
+                yield place, index, shape
 
     def resize(
-        self, phenotype: Phenotype, target: tuple[int, HiddenLayer], *, rules: Rules, rng: np.random.Generator
+        self, phenotype: Phenotype, target: tuple[int, int, Shape], *, rules: Rules, rng: np.random.Generator
     ) -> Mutated:
-        """Put one of the `targets` into place; the kernel's centre stays as it is."""
-        place, layer = target
-        return _exchange(phenotype, place, layer, rules, rng)
+        """Give one kernel another shape; its centre stays as it is."""
+        place, index, shape = target
+        changed = phenotype.genome.hidden[place].with_kernel(index, shape)
+        return _exchange(phenotype, place, changed, rules, rng)
 
 
 #: The paper's operators, by name.
