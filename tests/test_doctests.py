@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import epicortex
+from epicortex import native
 
 PACKAGE = Path(epicortex.__file__).parent
 PROMPT = ">>> "
@@ -48,6 +49,8 @@ def test_there_are_examples_to_run() -> None:
 @pytest.mark.parametrize("file", FILES, ids=_name)
 def test_the_examples_of_a_module_hold(file: Path) -> None:
     module = importlib.import_module(_name(file))
+    if module.__name__.startswith("epicortex.native") and not native.available():
+        pytest.skip(str(native.why_not()))
     assert Path(module.__file__ or "") == file
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
     said: list[str] = []

@@ -1,6 +1,6 @@
 """One tree of exceptions. Each says what is wrong, where, and what to do about it.
 
-Whatever is a person's to mend (a bad value, a damaged file, a missing data set) is an `EpiCortexError`; the
+Whatever a person can fix (a bad value, a damaged file, a missing data set) is an `EpiCortexError`; the
 command line prints it as one line and exits with 2. Anything else that escapes is a bug.
 """
 

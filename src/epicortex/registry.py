@@ -11,7 +11,6 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -19,6 +18,7 @@ from types import ModuleType
 from typing import Any, Final, Literal
 
 from epicortex.errors import ConfigError, EpiCortexError
+from epicortex.text import nearest
 
 Functions = Literal["fitness", "optimisers"]
 Parts = Mapping[str, Mapping[str, Any]]
@@ -107,8 +107,8 @@ def find(shelf: Shelf, name: str, own: Mapping[str, Any] | None = None) -> Any:
 def unknown(setting: str, kind: str, name: str, names: Iterable[str]) -> ConfigError:
     """What is said of a name that stands for nothing."""
     known = {known.lower(): known for known in names}
-    near = get_close_matches(name.lower(), known, 1, 0.5)
-    hint = f"did you mean {known[near[0]]!r}?" if near else f"there are {', '.join(known.values())}"
+    near = nearest(name.lower(), known, cutoff=0.5)
+    hint = f"did you mean {known[near]!r}?" if near else f"there are {', '.join(known.values())}"
     return ConfigError(
         f"{setting}: no {kind} is called {name!r}; {hint} "
         "(one of your own is handed over in Python, or with --plugin FILE.py)"

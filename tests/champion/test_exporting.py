@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from epicortex.champion.exporting import export
 from epicortex.champion.module import Classifier
 from epicortex.cli import main
 from epicortex.data import Scaling
+from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import ConfigError, DataError, StorageError
+from epicortex.run.lifecycle import Result
 from tests.champions import LAYERS, make_champion, raw_values
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -185,6 +188,16 @@ def test_a_missing_extra_is_one_line_that_installs_it(
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(ConfigError, match=r"onnxscript.* not installed: pip install 'epicortex\[onnx\]'"):
         export(make_champion(), tmp_path / "c.onnx")
+
+
+def test_a_result_is_exported_as_its_champion(tmp_path: Path) -> None:
+    state = EcosystemState(0, (), (), 1, 1)
+    result = Result(make_champion(), [], state, "all generations are done", None, None)
+    module = epicortex.load(export(result, tmp_path / "c.safetensors"))
+    x = torch.from_numpy(raw_values(make_champion(), 5))
+    assert torch.equal(module(x), result.module(x))
+    with pytest.raises(ConfigError, match="cannot be taken from Result"):
+        export(replace(result, champion=None), tmp_path / "c.safetensors")
 
 
 def test_what_is_no_champion_is_refused(tmp_path: Path) -> None:

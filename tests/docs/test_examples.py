@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import epicortex
+from epicortex import native
 from epicortex.config import resolving as settings
 from tests.docs.blocks import Page, blocks, small
 from tests.e2e.pictures import write_pictures
@@ -30,6 +31,8 @@ def _stage(folder: Path) -> None:
 def test_every_code_block_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if page.name == "native.md" and not native.available():
+        pytest.skip(str(native.why_not()))
     if "onnx" in page.read_text("utf-8"):
         pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)

@@ -28,6 +28,7 @@ SMALL = {
     "evolution.max_parameters": 2000,
     "evolution.seed": 7,
     "training.engine": "serial",
+    "training.backend": "torch",
     "training.fitness_on": "validation",
 }
 

@@ -211,6 +211,7 @@ def test_a_second_process_on_one_folder_is_refused_and_a_crash_leaves_no_lock(
     with counted("two processes on one run folder") as tally:
         command = nursery.start(*slow, "--out", run)
         assert until((run / "history.jsonl").exists)
+        command.kill(signal.SIGSTOP)  # or it could end before the others have tried
         for words in (("resume", run, "--plugin", reference.plugin), (*slow, "--out", run)):
             with tally.case(words[0]):
                 ended = nursery.run(*words)

@@ -114,6 +114,13 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
 
     shape = champion.outline.input_shape
 
+    network = champion.network()
+    if not hasattr(network, "plain"):
+        raise ConfigError(
+            f"networks of the family {champion.family.name} have no form of stock torch layers, and so none "
+            "that ONNX or .pt2 could hold; export to .safetensors"
+        )
+
     class Raw(nn.Module):
         scale: Tensor
         shift: Tensor
@@ -123,7 +130,7 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
             scale, shift = champion.scaling.factors(1 + len(shape))
             self.register_buffer("scale", torch.from_numpy(scale))
             self.register_buffer("shift", torch.from_numpy(shift))
-            self.network = champion.network().plain()
+            self.network = network.plain()
 
         def forward(self, x: Tensor) -> Tensor:
             logits: Tensor = self.network(x * self.scale + self.shift)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from epicortex.champion.file import Champion, Facts, read
 from epicortex.data import Scaling, read_image
 from epicortex.errors import DataError
+from epicortex.evaluation.scoring import answers
 from epicortex.families.family import Outline
 
 _BATCH: Final = 512
@@ -77,13 +78,11 @@ class Classifier(nn.Module):
 
     def predict_proba(self, x: Any) -> NDArray[np.floating[Any]]:
         """The probability of each class [samples, classes], for an array or a tensor of raw values."""
-        values, training = self._checked(x), self.training
+        values, device, training = self._checked(x), self.scale.device, self.training
+        chunks = (values[start : start + _BATCH].to(device) for start in range(0, len(values), _BATCH))
         self.eval()
         try:
-            with torch.inference_mode():
-                chunks = (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
-                logits = torch.cat([self(chunk.to(self.scale.device)) for chunk in chunks])
-                return logits.softmax(1).cpu().numpy()
+            return answers(self, chunks, len(values), self.outline.outputs).softmax(1).numpy()
         finally:
             self.train(training)
 

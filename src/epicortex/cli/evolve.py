@@ -47,7 +47,10 @@ def add_arguments(parser: Parser) -> None:
     parser.usage = "epicortex evolve DATA [options]"
     parser.add_argument("data", metavar="DATA", nargs="?", help="a built-in name (epicortex data) or a path")
     parser.add_argument(
-        "--preset", metavar="NAME|FILE.toml", default="default", help="default, paper, published or a file"
+        "--preset",
+        metavar="NAME|FILE.toml",
+        default="default",
+        help="default, paper, published, residual or a file",
     )
     parser.add_argument("--out", metavar="RUN", type=Path, help="the run's new folder (runs/DATA-N)")
     add_short(parser, SHORT)

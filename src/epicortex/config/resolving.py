@@ -79,7 +79,7 @@ def preset_names() -> tuple[str, ...]:
     """The packaged presets.
 
     >>> preset_names()
-    ('default', 'paper', 'published')
+    ('default', 'paper', 'published', 'residual')
     """
     files = resources.files("epicortex.config").joinpath("presets").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))

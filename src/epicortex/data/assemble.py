@@ -1,6 +1,6 @@
 """From checked parts to a `DataSet`: the test split where there is none, the checks people need, the scaling.
 
-Where the parts come from is the readers' affair.
+Where the parts come from is left to the readers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Eight bytes with the header's length, a JSON header, then the raw arrays without a gap. Written in chunks,
 so memory stays flat; read as memory maps, after every claim of the header has been checked.
-What the arrays mean is `dataset`'s affair.
+What the arrays mean is left to `dataset`. Written by hand, since the safetensors library joins all bytes
+in memory before it writes, and maps nothing that numpy can share.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The prepared data set: plain arrays, the class names, and how raw values become network inputs.
 
-Where the arrays come from is the readers' affair; how batches are drawn is `training`'s.
+Where the arrays come from is left to the readers, how batches are drawn to `evaluation`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gets one file over HTTP: from the first mirror that has it right, resumable, whole or not at all.
 
 Bytes go to a `.part` file that a later call continues; it takes the file's name only once length and checksum
-are right. Which files a data set needs is `catalog`'s affair.
+are right. Which files a data set needs is left to `catalog`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ State = Literal["present", "missing", "damaged"]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How it stands with one built-in data set."""
+    """The state of one built-in data set."""
 
     name: str
     summary: str

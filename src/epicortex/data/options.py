@@ -1,6 +1,6 @@
 """The settings of own data: one flat, frozen record that the config section `data` mirrors.
 
-What each reader does with them is the reader's affair.
+What each reader does with them is left to the reader.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The contract of every engine, in prose. How it is kept is each engine's affair; one suite tests all."""
+"""The contract of every engine, in prose. Each engine keeps it in its own way; one suite tests all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Engine(ABC):
     - A job gives the same bits on every engine, with any number of workers, and when it is tried again.
     - A network that fails gives an `Outcome` with a reason, on every engine the same; its future has a result
       then, no exception.
-    - Whatever happens to a worker (killed, stopped, out of memory) is mended by the engine: the worker is
+    - Whatever happens to a worker (killed, stopped, out of memory) is handled by the engine: the worker is
       replaced and the job tried again. A job that costs three workers comes back as a failed network.
       (`mpi` cannot do this: a rank that dies ends the whole job, and one that hangs cannot be killed.)
     - Only what makes all work impossible, such as a data file that cannot be opened, breaks an engine: every

@@ -1,7 +1,7 @@
 """The engine `ray`: a worker for every slot that a Ray cluster has, on whichever node Ray puts it.
 
 One thread does all the talking to Ray: it hands out jobs, takes outcomes, and looks now and then for workers
-that are silent and for nodes that are new. Where workers run is Ray's affair.
+that are silent and for nodes that are new. Ray decides where workers run.
 """
 
 from __future__ import annotations

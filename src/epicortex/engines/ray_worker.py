@@ -1,6 +1,6 @@
 """A worker of the engine `ray`: an actor, in a process of its own on some node, that trains what it is sent.
 
-Ray starts it, with the environment of every worker; retries and replacements are the engine's affair.
+Ray starts it, with the environment of every worker; retries and replacements are left to the engine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every worker does, whichever engine leads it: settle in, get ready, do one job after another.
 
-How messages reach it, and what becomes of it when it fails, is each engine's affair.
+How messages reach it, and what becomes of it when it fails, is left to each engine.
 """
 
 from __future__ import annotations

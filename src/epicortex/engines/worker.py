@@ -1,7 +1,7 @@
 """A worker of the engine `processes`: a fresh interpreter that trains what it is sent until its parent goes.
 
 It is started by `processes`, never by a person. It draws no conclusions: retries, limits and replacements are
-the parent's affair.
+left to the parent.
 """
 
 from __future__ import annotations

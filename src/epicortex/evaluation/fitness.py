@@ -6,13 +6,13 @@ A file can only name a fitness; the function itself is handed over by the runnin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 import torch
 from torch import Tensor
 
 from epicortex.errors import ConfigError
+from epicortex.text import nearest
 
 FitnessFunction: TypeAlias = Callable[[Tensor, Tensor], float]
 """A function (logits [samples, classes], labels [samples]) -> fitness; higher is better."""
@@ -70,8 +70,8 @@ def find_fitness(
     if name in BUILT_IN:
         return None
     names = sorted({*BUILT_IN, *registered})
-    near = get_close_matches(name, names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    near = nearest(name, names)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
     raise ConfigError(
         f"training.fitness: no fitness is called {name!r}; {hint} "
         "(a function of your own is handed over in Python, under its name)"

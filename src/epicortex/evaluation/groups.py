@@ -1,6 +1,6 @@
 """A network's parameters as an optimiser takes them, and what it remembers of each, back and forth.
 
-Which of them decay is decided here; what an optimiser does with them is its own affair.
+Which of them decay is decided here; what an optimiser does with them is left to it.
 """
 
 from __future__ import annotations

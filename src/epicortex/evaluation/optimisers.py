@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 import torch
@@ -15,6 +14,7 @@ from torch import nn
 
 from epicortex import registry
 from epicortex.errors import ConfigError
+from epicortex.text import nearest
 
 OptimiserFactory: TypeAlias = Callable[..., torch.optim.Optimizer]
 """Called with the parameters and the optimiser's arguments, like a class of torch.optim."""
@@ -102,8 +102,8 @@ def _check_names(factory: OptimiserFactory, name: str, arguments: Mapping[str, A
     names = [entry for entry in known if entry != "params"]
     for argument in arguments:
         if argument not in names:
-            near = get_close_matches(argument, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(names)}"
+            near = nearest(argument, names)
+            hint = f"did you mean {near!r}?" if near else f"it takes {', '.join(names)}"
             raise ConfigError(f"training.optimiser_arguments: {name} has no argument {argument!r}; {hint}")
 
 

@@ -102,6 +102,20 @@ def outputs(
     pace: Callable[[], None] | None = None,
 ) -> Tensor:
     """What a model gives for all samples [samples, classes], chunk by chunk; NaN fails the network."""
+    logits = answers(model, chunks, samples, classes, pace)
+    if not bool(torch.isfinite(logits).all()):
+        raise NetworkFailed("its outputs are not finite (NaN or infinity)")
+    return logits
+
+
+def answers(
+    model: nn.Module,
+    chunks: Iterable[Tensor],
+    samples: int,
+    classes: int,
+    pace: Callable[[], None] | None = None,
+) -> Tensor:
+    """The same, whatever the numbers are."""
     logits = torch.empty(samples, classes)
     place = 0
     with torch.inference_mode():
@@ -110,8 +124,6 @@ def outputs(
                 pace()
             logits[place : place + len(x)] = model(x)
             place += len(x)
-        if not bool(torch.isfinite(logits).all()):
-            raise NetworkFailed("its outputs are not finite (NaN or infinity)")
     return logits
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Final
 
 import torch
 from torch import Tensor, nn
 
 from epicortex.errors import ConfigError
+from epicortex.text import nearest
 
 
 class SmoothRectifier(nn.Module):
@@ -46,5 +46,5 @@ def activation(name: str, *, inplace: bool = False) -> nn.Module:
     try:
         return _IN_PLACE[name]() if inplace and name in _IN_PLACE else _MODULES[name]()
     except KeyError:
-        near = get_close_matches(name, _MODULES, 1) or sorted(_MODULES)
-        raise ConfigError(f"unknown activation {name!r}; did you mean {near[0]!r}?") from None
+        near = nearest(name, _MODULES) or min(_MODULES)
+        raise ConfigError(f"unknown activation {name!r}; did you mean {near!r}?") from None

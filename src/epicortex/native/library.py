@@ -151,10 +151,11 @@ def _path() -> Path:
         return Path(named)
     ending = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     # an editable install keeps what is compiled in a folder of its own, which is on the package's path, too
-    import epicortex.native
 
     name = f"libepicortex_native{ending}"
-    found = [path for folder in epicortex.native.__path__ if (path := Path(folder) / name).is_file()]
+    found = [
+        path for folder in sys.modules[str(__package__)].__path__ if (path := Path(folder) / name).is_file()
+    ]
     if found:
         return max(found, key=lambda path: path.stat().st_mtime)  # a developer may have built another since
     raise NativeError(

@@ -127,7 +127,7 @@ def _due(plan: Plan, run: PlannedRun, out: Path) -> Due:
             return _waiting(plan, run, out)
         state = state_of(out / run.folder, config)
     except StorageError:
-        # One run's affair: what is wrong with it is said when its turn comes.
+        # Only this run is concerned: what is wrong with it is said when its turn comes.
         return Due(run, "damaged", 0)
     if state == "finished":
         return Due(run, state, 0)

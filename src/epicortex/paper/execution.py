@@ -1,6 +1,6 @@
 """Carries out a plan: begins what is missing, resumes what was broken off, keeps what is finished.
 
-How a run goes is `run`'s affair. How it stands with one is read from its folder.
+Running is left to `run`; how far a run has come is read from its folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Observer(Protocol):
         """A run has come to its end, or was interrupted."""
 
     def failed(self, run: PlannedRun, error: EpiCortexError) -> None:
-        """A run cannot go on, or its folder is beyond mending; the others go on."""
+        """A run cannot go on, or its folder is beyond repair; the others go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def between_experiments(one: Config, other: Config) -> list[str]:
 
 
 def portable(config: Config) -> Config:
-    """The config without what is one machine's affair."""
+    """The config without what concerns one machine only."""
     return changed(config, **by_section({name: settings()[name].default for name in FREE}))
 
 

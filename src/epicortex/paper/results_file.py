@@ -45,7 +45,7 @@ def read_own(out: Path) -> list[Kept]:
         return read(out / NAME)
     except StorageError as error:
         raise StorageError(
-            f"{error}; mend that, or move the file away: then it is written anew, from run folders alone"
+            f"{error}; fix that, or move the file away: then it is written anew, from run folders alone"
         ) from None
 
 

@@ -1,4 +1,7 @@
-"""Sizes that the header of a file claims, looked at before anything is made of them."""
+"""Sizes that the header of a file claims, looked at before anything is made of them.
+
+Shared by the two readers of safetensors files, `storage.tensors` and `data.cachefile`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads the numeric arrays of a MATLAB 5 file: enough for SVHN, and nothing that could surprise.
 
 Every size the file claims is compared with what the caller expects before memory is taken for it; data is
-unpacked straight into its place.
+unpacked straight into its place. Written by hand, since scipy.io.loadmat takes the file's word for sizes.
 """
 
 from __future__ import annotations

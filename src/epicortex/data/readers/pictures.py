@@ -1,6 +1,6 @@
 """One picture file as an array: opened only as what it may be, sized before it is decoded.
 
-Which files make a data set is `folder`'s affair.
+Which files make a data set is left to `folder`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 It understands containers, numbers, text and numpy arrays of bytes, which is what CIFAR's python batches hold.
 Names in the file are compared with a short list and never looked up; anything else is a `DataError`.
+Written by hand, since every library that reads pickles runs them.
 """
 
 from __future__ import annotations
