@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help install demo test check lint types format bench docs faults cluster-test native sanitize clean
+.PHONY: help install demo test check lint types format bench docs faults cluster-test native sanitize package audit clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -59,6 +59,16 @@ sanitize: install ## Run the native tests and the fuzzer under AddressSanitizer 
 	build/sanitize/fuzz 3000
 	EPICORTEX_NATIVE_LIBRARY=$(abspath build/sanitize/libepicortex_native.so) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		$(BIN)/pytest -q tests/native
+
+package: install ## Build wheel and source archive, and do a run with each in an empty environment
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m tests.package $(PYTHON)
+
+audit: install ## Compare what is installed with the public list of advisories (needs a network)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip_audit --local --skip-editable
 
 bench: install ## Measure most of what docs/performance.md states
 	$(BIN)/python -m benchmarks

@@ -76,7 +76,7 @@ def test_a_dead_rank_ends_the_job_and_resume_goes_on(
     assert program.returncode != 0
     assert until(lambda: all(state_of(pid) in (None, "Z") for pid in ranks))
     # the engine is in the run's own config
-    code, _, err = run("resume", folder, "--quiet", before=mpiexec(3))
+    code, _, err = run("resume", folder, "--quiet", "--engine", "mpi", before=mpiexec(3))
     assert code == 0, err
     assert same_bytes(folder) == undisturbed
 

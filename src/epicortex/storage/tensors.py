@@ -1,7 +1,8 @@
 """Named float32 arrays as safetensors: written without a copy, read only if every claim of the header holds.
 
 The library of that name needs all bytes joined in memory before it writes; a checkpoint streams them through
-its checksum instead. The files are its format exactly, and it reads them.
+its checksum instead, and its reader of bytes gives no metadata. The files are its format exactly: in tests
+each reads what the other wrote.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the numeric arrays of a MATLAB 5 file: enough for SVHN, and nothing that could surprise.
 
 Every size the file claims is compared with what the caller expects before memory is taken for it; data is
-unpacked straight into its place. Written by hand, since scipy.io.loadmat takes the file's word for sizes.
+unpacked straight into its place. Not scipy, which unpacks whatever is there: 261 kB took it 540 MB.
 """
 
 from __future__ import annotations
