@@ -1,7 +1,7 @@
 """Options: a parser that says what is wrong in one line, and options made from the config's own fields.
 
-A setting given on the command line is only collected here; `config` checks it. On top of argparse:
-it starts in milliseconds, and what a message says is ours.
+A setting given on the command line is only collected here; `config` checks it. The parsing is argparse's;
+ours are the messages and the options of every setting.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """One prepared data set in one file that many processes can map: the safetensors layout.
 
 Eight bytes with the header's length, a JSON header, then the raw arrays without a gap. Written in chunks,
-so memory stays flat; read as memory maps, after every claim of the header has been checked.
-What the arrays mean is left to `dataset`. Written by hand, since the safetensors library joins all bytes
-in memory before it writes, and maps nothing that numpy can share.
+so memory stays flat; read as memory maps, after every claim of the header has been checked. The library of
+that name does neither: it writes from memory, and reads copies. What the arrays mean is left to `dataset`.
 """
 
 from __future__ import annotations

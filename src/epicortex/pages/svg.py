@@ -1,7 +1,7 @@
 """The plots as pictures for pages that run no scripts, such as Markdown: lines, bands, dots, axes, a legend.
 
-Takes the same figures as the HTML page, in its light colours. Knows only what our own figures use. Written by
-hand, since plotly draws SVG only with a browser beside it.
+Takes the same figures as the HTML page, in its light colours. Knows only what our own figures use.
+Plotly, which draws those, makes pictures only with a browser.
 """
 
 from __future__ import annotations

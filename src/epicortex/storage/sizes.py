@@ -1,6 +1,6 @@
 """Sizes that the header of a file claims, looked at before anything is made of them.
 
-Shared by the two readers of safetensors files, `storage.tensors` and `data.cachefile`.
+Shared by our two readers of the safetensors layout, which say why they are not the library's.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 JSON is read within bounds of size, depth and count; a dataclass is built only from values of exactly the
 types that it declares. Floats keep every bit: they are written as the shortest text that reads back the same.
-Written by hand, since pydantic would check, and copy, half a million values of a large state one by one.
+Not pydantic: it sets no bound on how many values there are, and ignores unknown fields of plain dataclasses.
 """
 
 from __future__ import annotations
