@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 
 from hypothesis import HealthCheck, settings
@@ -11,8 +13,8 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The key that runs are sealed with is the tests' own.
-_own = tempfile.TemporaryDirectory(prefix="epicortex-tests-")
-os.environ["XDG_DATA_HOME"] = _own.name
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="epicortex-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 settings.register_profile(
     "epicortex",

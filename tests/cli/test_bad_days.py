@@ -186,9 +186,10 @@ FULL = """
 import resource, sys
 import numpy as np
 import epicortex
+from epicortex.config import changed
 from epicortex.errors import EpiCortexError
 x, y = np.zeros((4000, 1, 20, 20), np.float32), np.arange(4000) % 2
-config = epicortex.changed(epicortex.Config(), training={"engine": sys.argv[1], "fitness_on": "validation"})
+config = changed(epicortex.Config(), training={"engine": sys.argv[1], "fitness_on": "validation"})
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 try:
     epicortex.evolve((x, y), config, out=sys.argv[3])

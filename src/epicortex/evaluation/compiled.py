@@ -222,6 +222,7 @@ class _Rows:
     """Samples as arrays: all of them, and which rows are meant."""
 
     def __init__(self, samples: Samples) -> None:
+        # No copy, unless somebody handed over a view, such as every fourth sample.
         self.x: NDArray[Any] = np.ascontiguousarray(samples.x.numpy())
         self.y: NDArray[np.int64] = samples.y.numpy().astype(np.int64)
         index = samples.index
