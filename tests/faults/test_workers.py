@@ -223,6 +223,7 @@ def test_a_second_process_on_one_folder_is_refused_and_a_crash_leaves_no_lock(
             assert ended.code == 2
             assert "in use by another process" in ended.refusal
         (run / "config.toml").unlink()  # and even this comes back with the next generation
+        command.kill(signal.SIGCONT)
         assert until((run / "config.toml").exists)
         with tally.case("after kill -9"):
             command.kill()

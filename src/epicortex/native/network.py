@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from ctypes import byref, c_double, c_void_p
 from dataclasses import dataclass
@@ -77,8 +76,7 @@ class Network:
         self._simd = simd or instruction_set()
         check(library().epx_create(encoded.ctypes.data, len(encoded), self._simd.encode(), byref(handle)))
         self._handle = handle.value
-        self._release = weakref.finalize(self, library().epx_free, self._handle)
-        self._release.atexit = False  # a thread may be inside when the interpreter ends
+        self._free = library().epx_free
         self._parameters = _vector(parameters, program.parameters, "parameters")
         self._state = _vector(
             program.initial_state() if state is None else state, program.state_size, "numbers of state"
@@ -106,6 +104,12 @@ class Network:
     def gradient(self) -> Array:
         """The gradient of the last step."""
         return self._gradient
+
+    def __del__(self) -> None:
+        # Not weakref.finalize, whose callbacks at exit would run while a thread may still be inside.
+        free = getattr(self, "_free", None)
+        if free is not None:
+            free(self._handle)
 
     @property
     def workspace(self) -> int:
