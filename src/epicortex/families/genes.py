@@ -6,7 +6,7 @@ normalisation of its output. Whoever takes, mixes or drops genes treats all arra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class Genes(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+    def items(self) -> ItemsView[str, Array]:
+        """Names and arrays; those of the dict itself, which are quicker than a mapping's."""
+        return self._arrays.items()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _genes, (self._arrays,)

@@ -86,7 +86,7 @@ def plain(value: Any, *, leave_out: frozenset[str] = frozenset()) -> Any:
         return {name: plain(getattr(value, name)) for name in names if name not in leave_out}
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     return value
 
