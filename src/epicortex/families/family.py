@@ -205,6 +205,16 @@ class Family(Protocol[P]):
 
 
 @runtime_checkable
+class SizesFounders(Protocol):
+    """A family that can make first networks of any size."""
+
+    def founder(
+        self, rng: np.random.Generator, *, max_cost: int | None = None, max_parameters: int | None = None
+    ) -> Any:
+        """A network of a sensible shape that nearly fills these limits."""
+
+
+@runtime_checkable
 class HasRecipe(Protocol):
     """A family whose networks bring factors on the configured training along, which evolve with them."""
 
@@ -224,3 +234,14 @@ class HasMemory(Protocol[P]):
 
     def remembered(self, phenotype: P, model: Any, memory: Memory) -> P:
         """As `learned`, with what an optimiser remembers."""
+
+
+@runtime_checkable
+class HasAverages(Protocol[P]):
+    """A family whose phenotypes hold, beside the weights that go on learning, the mean of the last ones."""
+
+    def with_average(self, phenotype: P, average: P) -> P:
+        """The phenotype, which holds another of the same structure as its average."""
+
+    def settled(self, phenotype: P) -> P:
+        """The network to use: the average, where there is one, without what only training needs."""

@@ -28,6 +28,7 @@ def cross(one: Phenotype, other: Phenotype, *, share: float) -> Phenotype:
             f"a network for {a.input_shape} → {a.outputs} outputs cannot mate with one for "
             f"{b.input_shape} → {b.outputs}"
         )
+    one, other = (parent.without_state("average") for parent in (one, other))
     first, second, part = (one, other, share) if share >= 0.5 else (other, one, 1 - share)
     relatives = {layer.key: (layer, genes) for layer, genes in second.pairs()}
     child = []

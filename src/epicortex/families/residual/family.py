@@ -203,6 +203,14 @@ class ResidualFamily:
 
         return with_momentum(model, memory)
 
+    def with_average(self, phenotype: Phenotype, average: Phenotype) -> Phenotype:
+        """The phenotype with the mean of its last weights and norms."""
+        return phenotype.with_average(average)
+
+    def settled(self, phenotype: Phenotype) -> Phenotype:
+        """The average where there is one, without momentum."""
+        return phenotype.settled()
+
     def encode(self, phenotype: Phenotype) -> tuple[Any, Arrays]:
         """The genome as plain JSON values, and the genes as named arrays."""
         return phenotype.genome.to_dict(), to_arrays(phenotype)

@@ -55,4 +55,5 @@ class ResidualOptions:
     @classmethod
     def from_config(cls, config: Config) -> Self:
         """The section `residual` of the settings; the limit of parameters is evolution's."""
-        return cls(**dict(config.residual), max_parameters=config.evolution.max_parameters)
+        given = {name: value for name, value in config.residual if value is not None}
+        return cls(**given, max_parameters=config.evolution.max_parameters)

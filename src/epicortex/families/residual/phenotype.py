@@ -2,7 +2,8 @@
 
 A convolution's genes are `weight` [nodes, channels, *extent], with exact zeros around small kernels, and the
 norm of each node: its factor `gamma`, its shift `bias`, and the running `mean` and `var`. The output layer
-has `weight` and `bias`. Optimiser state may travel along as arrays such as `momentum_weight`.
+has `weight` and `bias`. Optimiser state may travel along as arrays such as `momentum_weight`, and so may the
+mean of the last weights and norms as arrays such as `average_weight`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from epicortex.families.genes import Genes, check_genes
 from epicortex.families.residual.genome import Genome
 from epicortex.families.residual.layers import Layer, kernel_mask
 
-#: The state that a gene may carry for each array that learns, such as `momentum_gamma`; new genes have zeros.
-STATES: Final = ("momentum",)
+#: What a gene may carry besides: the momentum of each array that learns, which is 0 in new genes; and the
+#: average of all its arrays, which is lost with any change.
+STATES: Final = ("momentum", "average")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +56,36 @@ class Phenotype:
             mine.same_bits(yours) for mine, yours in zip(self.genes, other.genes, strict=True)
         )
 
-    def without_state(self) -> Phenotype:
-        """The same network without optimiser state."""
+    def without_state(self, *which: str) -> Phenotype:
+        """The same network without its momentum and its average, or without those named."""
+        left = tuple(state for state in self.states if which and state not in which)
+        if left == self.states:
+            return self
         genes = (
-            Genes(**{name: genes[name] for name in array_shapes(layer)}) for layer, genes in self.pairs()
+            Genes(**{name: genes[name] for name in array_shapes(layer, left)})
+            for layer, genes in self.pairs()
         )
-        return Phenotype(self.genome, tuple(genes)) if self.states else self
+        return Phenotype(self.genome, tuple(genes))
+
+    def with_average(self, average: Phenotype) -> Phenotype:
+        """The same network, holding another of its genome as its average."""
+        if average.genome != self.genome:
+            raise GenomeError("the average of a network has the network's genome")
+        genes = (
+            own.replace(**{f"average_{name}": other[name] for name in array_shapes(layer)})
+            for (layer, own), other in zip(self.pairs(), average.genes, strict=True)
+        )
+        return Phenotype(self.genome, tuple(genes))
+
+    def settled(self) -> Phenotype:
+        """The network to use: its average, if it holds one, and nothing besides."""
+        if "average" not in self.states:
+            return self.without_state()
+        genes = (
+            Genes(**{name: own[f"average_{name}"] for name in array_shapes(layer)})
+            for layer, own in self.pairs()
+        )
+        return Phenotype(self.genome, tuple(genes))
 
 
 def learning(layer: Layer) -> tuple[str, ...]:
@@ -70,8 +96,9 @@ def learning(layer: Layer) -> tuple[str, ...]:
 def array_shapes(layer: Layer, states: tuple[str, ...] = ()) -> dict[str, Shape]:
     """The arrays of a layer and their shapes."""
     shapes = dict.fromkeys(learning(layer), (layer.nodes,)) | {"weight": layer.weight_shape}
-    held = {f"{state}_{name}": shape for state in states for name, shape in shapes.items()}
     running = {} if layer.role == "out" else {"mean": (layer.nodes,), "var": (layer.nodes,)}
+    kept = {"momentum": shapes, "average": shapes | running}
+    held = {f"{state}_{name}": shape for state in states for name, shape in kept[state].items()}
     return shapes | running | held
 
 

@@ -25,6 +25,7 @@ _Scalar = TypeVar("_Scalar", np.float32, np.bool_)
 
 def refit(phenotype: Phenotype, genome: Genome, rng: np.random.Generator) -> Phenotype:
     """The phenotype's genes in another structure; what has no counterpart is drawn new."""
+    phenotype = phenotype.without_state("average")
     old = {layer.key: (layer, genes) for layer, genes in phenotype.pairs()}
     fitted = []
     for layer in genome.layers:
