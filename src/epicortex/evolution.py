@@ -20,11 +20,13 @@ from typing import Any
 from epicortex.config import Config, EvolutionConfig
 from epicortex.ecosystem import census, stopping
 from epicortex.ecosystem.calibration import mean_fitness
+from epicortex.ecosystem.history import History
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.outcomes import record
+from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Individual, Tally
 from epicortex.ecosystem.stopping import Progress
-from epicortex.ecosystem.strategies import Culled, Selected, Strategies
+from epicortex.ecosystem.strategies import Culled, Planner, Prepares, Selected, Strategies
 from epicortex.errors import RunError
 from epicortex.families.family import Family
 from epicortex.randomness import generator
@@ -60,6 +62,19 @@ class Evolution:
         """The founders: generation 0, nothing evaluated yet."""
         return self.strategies.speciation.start(self.family, ancestor=self.ancestor)
 
+    def plan(self, state: EcosystemState, history: History, *, elapsed: float) -> Plan | None:
+        """How the next generation is to be spent, where the budget plans; `elapsed` seconds are gone."""
+        budget = self.strategies.budget
+        if not isinstance(budget, Planner):
+            return None
+        return budget.plan(state, history, family=self.family, elapsed=elapsed)
+
+    def planned(self, state: EcosystemState, plan: Plan) -> EcosystemState:
+        """The state with a plan for its next generation, and the population that this asks for."""
+        state = replace(state, plan=plan)
+        selection = self.strategies.selection
+        return selection.prepare(state, family=self.family) if isinstance(selection, Prepares) else state
+
     def ask(self, state: EcosystemState) -> tuple[Job, ...]:
         """What the next generation needs: a job for every network, in the order of their ids.
 
@@ -82,7 +97,11 @@ class Evolution:
 
         # 4. Calibration: fitness relative to the species, complexity relative to the ecosystem.
         recorded = record(state, self.ask(state), outcomes, family=family)
-        evaluated = _with_champion(rules.selection.calibrate(recorded, family=family), family)
+        calibrated = rules.selection.calibrate(recorded, family=family)
+        if isinstance(rules.selection, Prepares):
+            evaluated = _with_latest(calibrated, rules.selection.champion(calibrated.networks, family))
+        else:
+            evaluated = _with_champion(calibrated, family)
 
         # 5. Evolution: all age; networks mate or mutate; those whose key changes move or found a species.
         before = _without_events(evaluated)
@@ -117,6 +136,13 @@ def _with_champion(state: EcosystemState, family: Family[Any]) -> EcosystemState
         return state
     rise = state.generation if census.fitness(best) > highest else state.last_rise
     return replace(state, champion=best, champion_generation=state.generation, last_rise=rise)
+
+
+def _with_latest(state: EcosystemState, best: Individual | None) -> EcosystemState:
+    """Where a plan trains the same networks on and on, the best of the last generation is the run's."""
+    if best is None:
+        return state
+    return replace(state, champion=best, champion_generation=state.generation, last_rise=state.generation)
 
 
 def _without_events(state: EcosystemState) -> EcosystemState:

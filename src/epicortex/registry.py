@@ -63,25 +63,35 @@ SHELVES: Final = {
         {
             "key": "epicortex.ecosystem.speciation:SpeciesByKey",
             "none": "epicortex.ecosystem.speciation:NoSpecies",
+            "cost": "epicortex.ecosystem.classes:CostClasses",
         },
     ),
     "selection": Shelf(
         "selection",
         "evolution.selection",
         "epicortex.selection",
-        {"paper": "epicortex.ecosystem.selection:PaperSelection"},
+        {
+            "paper": "epicortex.ecosystem.selection:PaperSelection",
+            "challengers": "epicortex.ecosystem.challengers:ChallengerSelection",
+        },
     ),
     "culling": Shelf(
         "culling",
         "evolution.culling",
         "epicortex.culling",
-        {"paper": "epicortex.ecosystem.culling:PaperCulling"},
+        {
+            "paper": "epicortex.ecosystem.culling:PaperCulling",
+            "beaten": "epicortex.ecosystem.challengers:OutcompetedCulling",
+        },
     ),
     "budget": Shelf(
         "budget",
         "evolution.budget",
         "epicortex.budget",
-        {"paper": "epicortex.ecosystem.budget:PaperBudget"},
+        {
+            "paper": "epicortex.ecosystem.budget:PaperBudget",
+            "planned": "epicortex.ecosystem.planned:PlannedBudget",
+        },
     ),
 }
 OPERATORS: Final = Shelf("operator", "evolution.operators", "epicortex.operators")

@@ -10,7 +10,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from epicortex.families.family import Array
+from epicortex.families.family import Array, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a network is trained in one generation of a planned run: counted work, nothing from a clock.
+
+    Batches come from an endless stream: one order of all samples after another. Networks on the same stream
+    see the same samples in the same order.
+    """
+
+    steps: int
+    start: int = 0
+    """How many batches of the stream went before."""
+    stream: int = 0
+    size: Shape | None = None
+    """The spatial size that images are averaged down to while training and scoring; None leaves them."""
+    rates: tuple[float, float] = (1.0, 1.0)
+    """What the learning rate is multiplied by at the first step and after the last; on a line between."""
+    flip: bool = False
+    average: bool = False
+    """Whether the mean of the last weights is what is scored, and kept beside the weights themselves."""
+    scored: int | None = None
+    """How many samples fitness is measured on; None: all."""
+    mirrored: bool = False
+    """Whether the fitness on mirrored images is measured, too, as the measure `mirrored`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +53,8 @@ class Job:
     """False where newborns are only scored in their first generation."""
     rate: float = 1.0
     """What the optimiser's learning rate is multiplied by."""
+    course: Course | None = None
+    """How it is trained where the run is planned; None: as the section `training` says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from epicortex.ecosystem.plan import Plan
 from epicortex.families.family import Array
 
 EventOutcome: TypeAlias = Literal["applied", "refused", "failed"]
@@ -59,6 +60,8 @@ class Individual:
     failed: str | None = None
     events: tuple[Event, ...] = ()
     """What was tried on it since its last evaluation was written down."""
+    pace: float = 1.0
+    """The steps it takes where a plan says one: fewer, where it costs more than those it competes with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class Species:
     """The generation it was founded in; 0 at the start."""
     average: MovingAverage | None = None
     """The moving average of its mean fitness."""
+    cost: int | None = None
+    """What its founder took in multiplications, where a species is a class of cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +137,5 @@ class EcosystemState:
     """The moving average of the mean fitness of all; kept only without speciation, as no species has one."""
     tally: Tally | None = None
     """What the last complete generation did."""
+    plan: Plan | None = None
+    """How the last generation was spent, or the next one will be; None where the run is not planned."""

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from epicortex.config import Config, EvolutionConfig
 from epicortex.ecosystem import budget, census
 from epicortex.ecosystem.history import History, total_seconds
+from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
 
 Limit: TypeAlias = Literal["target", "generations", "trainings", "plateau", "minutes"]
@@ -29,17 +30,19 @@ class Progress:
     """The generation in which it last rose. A tie is no rise, even though it makes a new champion."""
     trainings: int = 0
     minutes: float = 0.0
+    plan: Plan | None = None
+    """The plan of the last generation, where the run is planned: it says whether that was the end."""
 
     @classmethod
     def of_state(cls, state: EcosystemState, *, trainings: int = 0, minutes: float = 0.0) -> Progress:
         """That of a state; what it cost is not in it."""
         best = state.champion
         highest = None if best is None else census.fitness(best)
-        return cls(state.generation, highest, state.last_rise, trainings, minutes)
+        return cls(state.generation, highest, state.last_rise, trainings, minutes, state.plan)
 
     @classmethod
-    def of_history(cls, history: History, config: Config) -> Progress:
-        """That of a run with these complete generations, in whatever process they ran."""
+    def of_history(cls, history: History, config: Config, plan: Plan | None = None) -> Progress:
+        """That of a run with these complete generations, in whatever process they ran, and its last plan."""
         highest, last_rise = -math.inf, 0
         for generation in history:
             if generation.highest_fitness is not None and generation.highest_fitness > highest:
@@ -50,6 +53,7 @@ class Progress:
             last_rise,
             budget.spent(history, config),
             total_seconds(history) / 60,
+            plan,
         )
 
 
@@ -61,15 +65,22 @@ def limit_reached(progress: Progress, settings: EvolutionConfig) -> Limit | None
     """
     if settings.target is not None and progress.highest is not None and progress.highest >= settings.target:
         return "target"
-    if progress.generations >= settings.generations:
-        return "generations"
-    if settings.trainings is not None and progress.trainings >= settings.trainings:
-        return "trainings"
-    if settings.plateau is not None and progress.generations - progress.last_rise >= settings.plateau:
-        return "plateau"
-    if settings.minutes is not None and progress.minutes >= settings.minutes:
-        return "minutes"
-    return None
+    if progress.plan is not None or settings.budget == "planned":
+        return _planned_limit(progress.plan, settings)
+    reached: tuple[tuple[Limit, float, float | None], ...] = (
+        ("generations", progress.generations, settings.generations),
+        ("trainings", progress.trainings, settings.trainings),
+        ("plateau", progress.generations - progress.last_rise, settings.plateau),
+        ("minutes", progress.minutes, settings.minutes),
+    )
+    return next((name for name, now, most in reached if most is not None and now >= most), None)
+
+
+def _planned_limit(plan: Plan | None, settings: EvolutionConfig) -> Limit | None:
+    """What ends a planned run: its last plan, unless it was given more since."""
+    limit: Limit = "generations" if settings.minutes is None else "minutes"
+    asked = settings.generations if settings.minutes is None else settings.minutes
+    return limit if plan is not None and plan.ends_run and asked <= plan.until else None
 
 
 def reason(progress: Progress, settings: EvolutionConfig) -> str | None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from epicortex import registry
 from epicortex.config import Config
+from epicortex.ecosystem.history import History
 from epicortex.ecosystem.jobs import Job
+from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import Counts, EcosystemState, Individual, Species
 from epicortex.families.family import Family
 
@@ -120,6 +122,28 @@ class Budget(Protocol):
 
     def spent(self, history: Sequence[Counts]) -> int:
         """The trainings of these generations."""
+
+
+# What rules may offer beyond that, for runs that are planned.
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """A budget that plans: before a generation begins it says how that is to be spent."""
+
+    def plan(self, state: EcosystemState, history: History, *, family: Family[Any], elapsed: float) -> Plan:
+        """The plan of the next generation, after so many seconds; it is written down and then kept."""
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A selection that makes up the population which a plan asks for, and knows who is best in it."""
+
+    def prepare(self, state: EcosystemState, *, family: Family[Any]) -> EcosystemState:
+        """The state, whose plan is set, with the networks that the next generation trains."""
+
+    def champion(self, networks: Sequence[Individual], family: Family[Any]) -> Individual | None:
+        """The best of a generation; None where nobody has a fitness."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,233 @@
+"""The selection `challengers`: the incumbent of a class never stops training, and others try to beat it.
+
+A challenger is a copy of the incumbent with one mutation. Both get the same work; then the one with the lower
+validation loss goes on as the incumbent. What the two have in common is averaged, so that nothing that was
+learned is lost; a new challenger forks from that. In polish, siblings are averaged after every generation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from epicortex.config import Config
+from epicortex.ecosystem import census, speciation
+from epicortex.ecosystem.comparison import clearly_better, loss
+from epicortex.ecosystem.plan import Plan
+from epicortex.ecosystem.state import EcosystemState, Event, Individual
+from epicortex.ecosystem.strategies import Culled, Register, Selected
+from epicortex.errors import ConfigError
+from epicortex.families.family import Family
+from epicortex.randomness import generator
+
+#: How far a challenger may be in cost from what its class is for: such networks compete fairly.
+_CLASS: Final = (0.7, 1.4)
+#: How often a mutation is drawn before a class goes without a challenger for a generation.
+_TRIES: Final = 20
+#: A loser that is so much worse has nothing to give.
+_RUINED: Final = 1.15
+
+
+class ChallengerSelection:
+    """Compares, averages and forks, class by class."""
+
+    def __init__(self, config: Config) -> None:
+        if config.evolution.speciation == "none":
+            raise ConfigError(
+                "evolution.selection is challengers, which compete within classes of cost; to evolve without "
+                "species, take another preset, such as layered"
+            )
+        self._config = config
+        self._averages = config.selection.averaging
+
+    def calibrate(self, state: EcosystemState, *, family: Family[Any]) -> EcosystemState:
+        """Losses are compared as they are."""
+        del family
+        return state
+
+    def champion(self, networks: Sequence[Individual], family: Family[Any]) -> Individual | None:
+        """The network with the lowest validation loss; of equals the smaller, then the older."""
+        scored = census.evaluated(networks)
+        if not scored:
+            return None
+        return min(scored, key=lambda one: (loss(one), family.parameters(one.phenotype), one.id))
+
+    def prepare(self, state: EcosystemState, *, family: Family[Any]) -> EcosystemState:
+        """The population that a plan asks for: challengers at first, siblings when polish begins."""
+        plan = state.plan
+        if plan is None:
+            raise ValueError("this selection needs a budget that plans, such as planned")
+        if plan.phase == "search":
+            whole = any(len(group) > 1 for group in census.by_species(state.networks).values())
+            return state if whole or not self._evolves else self._challenged(state, family).state
+        if all(network.species in (plan.main, plan.small) for network in state.networks):
+            alone = all(len(group) == 1 for group in census.by_species(state.networks).values())
+            if not alone or plan.siblings == 1:
+                return state
+        return _with_siblings(state, plan)
+
+    @property
+    def _evolves(self) -> bool:
+        return self._config.evolution.evolve
+
+    def select(
+        self, state: EcosystemState, *, generation: int, family: Family[Any], register: Register
+    ) -> Selected:
+        """After a comparison new challengers are born; after a generation of polish siblings are averaged."""
+        del register, generation
+        networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
+        state, plan = replace(state, networks=networks), state.plan
+        if plan is not None and plan.phase == "polish":
+            averaged = state if plan.last or not self._averages else _averaged_siblings(state, family)
+            return Selected(averaged, 0, 0, 0, 0, 0, 0)
+        if plan is None or not plan.judge or not self._evolves:
+            return Selected(state, 0, 0, 0, 0, 0, 0)
+        judged = state if plan.last else self._merged(state, family)
+        return Selected(judged, 0, 0, 0, 0, 0, 0) if plan.last else self._challenged(judged, family)
+
+    def _merged(self, state: EcosystemState, family: Family[Any]) -> EcosystemState:
+        """Every winner with what it has in common with those that it beat, averaged."""
+        if not self._averages:
+            return state
+        networks = {network.id: network for network in state.networks}
+        for group in census.by_species(census.evaluated(state.networks)).values():
+            winner = judge(group)
+            phenotype, count = winner.phenotype, 1
+            for other in group:
+                if other.id != winner.id and loss(other) <= _RUINED * loss(winner):
+                    phenotype = _average(family, phenotype, other.phenotype, count, self._config, other.id)
+                    count += 1
+            networks[winner.id] = replace(winner, phenotype=phenotype)
+        return replace(state, networks=tuple(networks.values()))
+
+    def _challenged(self, state: EcosystemState, family: Family[Any]) -> Selected:
+        """With new challengers for the winner of every class."""
+        groups = census.by_species(network for network in state.networks if network.failed is None)
+        born: list[Individual] = []
+        failed = 0
+        number = max(1, (self._config.budget.siblings or 1) // max(1, len(groups)) - 1)
+        for group in groups.values():
+            winner = judge(group)
+            for _ in range(number):
+                challenger = self._challenger(winner, state.next_network + len(born), state, family)
+                if challenger is None:
+                    failed += 1
+                else:
+                    born.append(challenger)
+        networks = tuple(
+            replace(one, pace=1.0) if any(one.id == judge(g).id for g in groups.values()) else one
+            for one in state.networks
+        )
+        after = replace(state, networks=(*networks, *born), next_network=state.next_network + len(born))
+        return Selected(after, len(born), len(born), 0, failed, 0, 0)
+
+    def _challenger(
+        self, winner: Individual, id: int, state: EcosystemState, family: Family[Any]
+    ) -> Individual | None:
+        """The winner with one mutation that keeps it in its class; None where none was found."""
+        rng = generator(self._config.evolution.seed, "challenger", generation=state.generation, network=id)
+        cost = family.cost(winner.phenotype)
+        low, high = _class_bounds(state, winner.species)
+        for _ in range(_TRIES):
+            tried = family.mutate(winner.phenotype, grow=0.5, relative_fitness=0.5, rng=rng)
+            if tried.phenotype is None or not low <= family.cost(tried.phenotype) <= high:
+                continue
+            return Individual(
+                id=id,
+                phenotype=tried.phenotype,
+                parents=(winner.id,),
+                birth=state.generation,
+                species=winner.species,
+                pace=cost / family.cost(tried.phenotype),
+                events=(Event(tried.type, tried.direction, tried.layer, "applied"),),
+            )
+        return None
+
+
+class OutcompetedCulling:
+    """After a comparison only the winner of each class is left, and who was born since."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def cull(
+        self, state: EcosystemState, *, generation: int, family: Family[Any], rng: np.random.Generator
+    ) -> Culled:
+        """Remove the failed, and where the plan says so the beaten."""
+        del family, rng
+        networks = tuple(network for network in state.networks if network.failed is None)
+        plan = state.plan
+        beaten: set[int] = set()
+        if plan is not None and plan.judge and self._config.evolution.evolve:
+            old = [network for network in networks if network.fitness is not None]
+            winners = {judge(group).id for group in census.by_species(old).values()}
+            beaten = {network.id for network in old if network.id not in winners}
+        left = tuple(network for network in networks if network.id not in beaten)
+        species, extinct = speciation.without_empty(state.species, left)
+        return Culled(replace(state, networks=left, species=species), len(beaten), extinct)
+
+
+def _class_bounds(state: EcosystemState, species: int) -> tuple[float, float]:
+    """The least and the most that a network of a class costs."""
+    (cost,) = (one.cost for one in state.species if one.id == species)
+    low, high = _CLASS
+    return (0.0, math.inf) if cost is None else (low * cost, high * cost)
+
+
+def judge(group: Sequence[Individual]) -> Individual:
+    """The winner: the incumbent, which is the oldest, or the best of those that are clearly better."""
+    scored = [one for one in group if one.fitness is not None]
+    if not scored:
+        return min(group, key=lambda one: one.id)
+    incumbent = min(scored, key=lambda one: one.id)
+    better = [one for one in scored if clearly_better(one, incumbent)]
+    return min(better, key=lambda one: (loss(one), one.id), default=incumbent)
+
+
+def _average(family: Family[Any], mean: Any, other: Any, count: int, config: Config, id: int) -> Any:
+    """The mean of `count` networks and one more, in the structure of the first."""
+    rng = generator(config.evolution.seed, "averaging", network=id)
+    return family.cross(mean, other, share=count / (count + 1), rng=rng)
+
+
+def _averaged_siblings(state: EcosystemState, family: Family[Any]) -> EcosystemState:
+    """All siblings of a species with the mean of what they have learned."""
+    means: dict[int, Any] = {}
+    for species, group in census.by_species(census.evaluated(state.networks)).items():
+        mean = group[0].phenotype
+        for count, other in enumerate(group[1:], 1):
+            rng = np.random.default_rng(0)  # the mean of equal structures draws nothing
+            mean = family.cross(mean, other.phenotype, share=count / (count + 1), rng=rng)
+        if len(group) > 1:
+            means[species] = mean
+    networks = tuple(
+        replace(one, phenotype=means.get(one.species, one.phenotype)) if one.fitness is not None else one
+        for one in state.networks
+    )
+    return replace(state, networks=networks)
+
+
+def _with_siblings(state: EcosystemState, plan: Plan) -> EcosystemState:
+    """The chosen species only, each as so many copies of its network."""
+    firsts = {network.species: network for network in reversed(state.networks)}
+    kept = [firsts[species] for species in sorted(firsts) if species in (plan.main, plan.small)]
+    kept.sort(key=lambda one: one.id)
+    born = [
+        Individual(
+            id=0,
+            phenotype=one.phenotype,
+            parents=(one.id,),
+            birth=state.generation,
+            species=one.species,
+        )
+        for one in kept
+        for _ in range(plan.siblings - 1)
+    ]
+    numbered = [replace(one, id=state.next_network + place) for place, one in enumerate(born)]
+    networks = (*(replace(one, pace=1.0) for one in kept), *numbered)
+    species, _ = speciation.without_empty(state.species, networks)
+    return replace(state, networks=networks, species=species, next_network=state.next_network + len(born))

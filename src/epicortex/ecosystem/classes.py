@@ -1,0 +1,82 @@
+"""The speciation `cost`: a species is a class of cost, with one founder that nearly fills it.
+
+Networks compete with others of their class only: a cheap one learns faster at first, a dear one pays later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from epicortex.config import Config
+from epicortex.ecosystem.state import EcosystemState, Individual, Species
+from epicortex.errors import ConfigError
+from epicortex.families.family import Family, SizesFounders
+from epicortex.randomness import generator
+
+
+class CostClasses:
+    """One founder for each of the classes of `speciation.classes`, each a part of the largest cost."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def start(self, family: Family[Any], *, ancestor: Any | None = None) -> EcosystemState:
+        """The founders, from the dearest to the cheapest; an ancestor is the only founder there is."""
+        if not isinstance(family, SizesFounders):
+            raise ConfigError(f"evolution.speciation is cost; the family {family.name} cannot size founders")
+        places = range(len(self._config.speciation.classes))
+        founders = [self._founder(family, place) for place in places] if ancestor is None else [ancestor]
+        costs = [family.cost(founder) for founder in founders]
+        species = tuple(
+            Species(id=place, key=f"about {cost:,} multiplications", founded=0, cost=cost)
+            for place, cost in enumerate(costs, 1)
+        )
+        networks = tuple(
+            Individual(id=place, phenotype=founder, parents=(), birth=0, species=place)
+            for place, founder in enumerate(founders, 1)
+        )
+        return EcosystemState(0, networks, species, len(networks) + 1, len(species) + 1)
+
+    def register(self, state: EcosystemState, *, generation: int) -> ClassRegister:
+        """Classes neither come nor go while networks are born."""
+        del generation
+        return ClassRegister(state)
+
+    def _founder(self, family: SizesFounders, place: int) -> Any:
+        sizes, part = self._config.residual, self._config.speciation.classes[place]
+        rng = generator(self._config.evolution.seed, "founding", network=place + 1)
+        limits = sizes.start_cost, sizes.start_parameters
+        cost, parameters = (None if most is None else max(1, round(part * most)) for most in limits)
+        return family.founder(rng, max_cost=cost, max_parameters=parameters)
+
+
+class ClassRegister:
+    """The classes within one generation."""
+
+    founded = 0
+    extinct = 0
+
+    def __init__(self, state: EcosystemState) -> None:
+        self.species = state.species
+        self.next_species = state.next_species
+        self._members = Counter(network.species for network in state.networks)
+
+    def members(self, species: int) -> int:
+        """How many networks a class has."""
+        return self._members[species]
+
+    def affinity(self, family: Family[Any], one: Individual, other: Individual) -> float:
+        """Networks of a class average what they have in common."""
+        del family, one, other
+        return 1.0
+
+    def birth(self, species: int, key: str) -> None:
+        """A challenger was born."""
+        del key
+        self._members[species] += 1
+
+    def move(self, home: int, key: str) -> int:
+        """It stays in its class."""
+        del key
+        return home

@@ -1,0 +1,39 @@
+"""Which of two networks is better, by the losses of the same samples: paired, so that small gains show."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from epicortex.ecosystem.state import Individual
+
+#: By how many standard errors the mean loss has to be lower.
+_CLEARLY: Final = 1.0
+
+
+def loss(network: Individual) -> float:
+    """The mean loss of a scored network; of one without losses the part that it gets wrong."""
+    if network.losses is not None:
+        return float(np.mean(network.losses, dtype=np.float64))
+    if network.fitness is None:
+        raise ValueError(f"network {network.id} has not been scored")
+    return 1.0 - network.fitness
+
+
+def clearly_better(one: Individual, other: Individual) -> bool:
+    """Whether the first has a lower loss, by more than chance would give between samples.
+
+    >>> from dataclasses import replace
+    >>> other = Individual(1, None, (), 0, 0, fitness=0.5, losses=np.array([1, 2, 3, 4], np.float32))
+    >>> better = replace(other, losses=np.array([0.9, 1.8, 2.8, 3.7], np.float32))
+    >>> clearly_better(better, other), clearly_better(other, better), clearly_better(other, other)
+    (True, False, False)
+    """
+    if one.losses is None or other.losses is None or len(one.losses) != len(other.losses):
+        return loss(one) < loss(other)
+    gains = other.losses.astype(np.float64) - one.losses
+    gain = float(gains.mean())
+    error = float(gains.std()) / math.sqrt(len(gains))
+    return gain > 0 and gain >= _CLEARLY * error

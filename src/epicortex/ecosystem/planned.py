@@ -1,0 +1,285 @@
+"""The budget `planned`: a run spends its minutes, or its generations, as one training of one network.
+
+The learning rate rises quickly and falls on a line to zero at the end. In the first part of the time images
+are small and structures compete (search); then the best network is trained by siblings that are averaged
+after every generation (polish). The last generation trains nobody: it scores the averages on all samples.
+All decisions that rest on the clock are made in `PlannedBudget.plan`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from epicortex.config import Config
+from epicortex.ecosystem import census
+from epicortex.ecosystem.comparison import loss
+from epicortex.ecosystem.history import History
+from epicortex.ecosystem.jobs import Course, Job
+from epicortex.ecosystem.plan import Plan
+from epicortex.ecosystem.state import Counts, EcosystemState, Individual
+from epicortex.families.family import Family, Shape
+
+#: In ten minutes structures are compared so often; in other times by the root of their ratio.
+_ROUNDS: Final = 8
+_ROUNDS_WITHIN: Final = (3, 40)
+#: No job of a search takes longer than about this, in seconds; those of polish are shorter still, since
+#: siblings that are averaged often learn more.
+_LONGEST: Final = 25.0
+_POLISH: Final = (1.0, 12.0)
+_POLISH_GENERATIONS: Final = 40
+#: The samples of fitness that networks are scored on in search, and on the way through polish.
+_SCORED: Final = (5000, 1000)
+#: The most that the learning rate is raised where networks are averaged.
+_BOOST: Final = 2.0
+#: Images are not made smaller than this.
+_SMALLEST: Final = 12
+#: Mirrored images are as good as others where a network that never saw one does nearly as well on them.
+_MIRRORED: Final = 0.9
+_KNOWS: Final = 0.3
+
+
+class PlannedBudget:
+    """Every network is trained along a course that the generation's plan sets."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._own = config.budget
+        self._siblings = config.budget.siblings or 1
+        self._reserve = config.budget.reserve or 0.0
+
+    def plan(self, state: EcosystemState, history: History, *, family: Family[Any], elapsed: float) -> Plan:
+        """The plan of the next generation, after so many seconds; without minutes those are not looked at."""
+        minutes = self._config.evolution.minutes
+        if minutes is None:
+            return self._counted(state, family)
+        total = max(1.0, 60 * minutes - self._reserve)
+        before = state.plan
+        begun = elapsed if before is None else before.begun
+        searching = before is None or (before.phase == "search" and not before.last)
+        end_of_search = begun + self._own.search * (total - begun)
+        searching = searching and elapsed < end_of_search
+        seconds = self._search_slice(total) if searching else _polish_slice(total)
+        left = (end_of_search if searching else total) - elapsed
+        final = left < 1.5 * seconds
+        if final and not searching:
+            seconds = max(0.05, left)
+        whole = max(1e-3, total - begun)
+        end = 1.0 if final and not searching else min(1.0, (elapsed + seconds - begun) / whole)
+        times = min(end, (elapsed - begun) / whole), end
+        size = self._size(state, family, times[0])
+        if _decayed(before):
+            return replace(self._closing(state, family), until=minutes, begun=begun)
+        plan = self._outline(
+            state, family, searching=searching, last=searching and final, times=times, size=size
+        )
+        networks = self._costs(state, plan, family)
+        each = self._config.training.batch_size * networks * _shrunk(state, family, size)
+        speed = self._speed(before, history)
+        steps = max(1, round(speed * seconds / each))
+        return replace(plan, steps=steps, work=steps * each, until=minutes, speed=speed, begun=begun)
+
+    def jobs(self, state: EcosystemState, *, generation: int) -> tuple[Job, ...]:
+        """A job for every network, each with its course."""
+        plan = state.plan
+        if plan is None or plan.generation != generation:
+            raise ValueError(f"generation {generation} was not planned")
+        groups = census.by_species(state.networks)
+        return tuple(
+            self._job(network, groups[network.species], plan, generation) for network in state.networks
+        )
+
+    def limited(self, jobs: Sequence[Job], history: Sequence[Counts]) -> tuple[Job, ...]:
+        """As they are: the plan is the limit."""
+        del history
+        return tuple(jobs)
+
+    def spent(self, history: Sequence[Counts]) -> int:
+        """One for each network and generation."""
+        return sum(one.networks for one in history)
+
+    def _job(self, network: Individual, group: list[Individual], plan: Plan, generation: int) -> Job:
+        steps = plan.steps
+        if plan.phase == "polish" and network.species != plan.main:
+            steps = round(steps / plan.siblings)
+        place = next(place for place, one in enumerate(group) if one.id == network.id)
+        course = Course(
+            steps=max(min(1, plan.steps), round(steps * network.pace)),
+            start=plan.start,
+            stream=place,
+            size=plan.size,
+            rates=plan.rates,
+            flip=plan.flip,
+            average=not plan.ends_run,
+            scored=plan.scored,
+            mirrored=plan.mirrored and place == 0,
+        )
+        return Job(network.id, generation, self._config.evolution.seed, network.phenotype, course=course)
+
+    def _counted(self, state: EcosystemState, family: Family[Any]) -> Plan:
+        """Without minutes: a part of the generations is search, and each has the same number of steps."""
+        generations, now = self._config.evolution.generations, state.generation + 1
+        if _decayed(state.plan):
+            return replace(self._closing(state, family), until=float(generations))
+        trained = max(1, generations - 1)
+        search = math.floor(self._own.search * trained)
+        searching = now <= search
+        times = min(1.0, (now - 1) / trained), min(1.0, now / trained)
+        size = self._size(state, family, times[0])
+        last = now == search if searching else now >= generations
+        plan = self._outline(state, family, searching=searching, last=last, times=times, size=size)
+        return replace(plan, steps=self._own.steps, work=0.0, until=float(generations))
+
+    def _closing(self, state: EcosystemState, family: Family[Any]) -> Plan:
+        """The end: what polish has averaged is scored."""
+        return self._outline(state, family, searching=False, last=True, times=(1.0, 1.0), size=None)
+
+    def _outline(
+        self,
+        state: EcosystemState,
+        family: Family[Any],
+        *,
+        searching: bool,
+        last: bool,
+        times: tuple[float, float],
+        size: Shape | None,
+    ) -> Plan:
+        """The plan but for its work."""
+        before, generation = state.plan, state.generation + 1
+        main, small = (None, None) if searching else self._species(state, family)
+        rounds = self._slices_a_round
+        flip = self._flips(state, family)
+        return Plan(
+            generation=generation,
+            phase="search" if searching else "polish",
+            steps=0,
+            start=0 if before is None else before.start + before.steps,
+            rates=(self._boost * rate(times[0]), self._boost * rate(times[1])),
+            until=0.0,
+            size=size,
+            flip=flip,
+            judge=searching and (last or generation % rounds == 0),
+            last=last,
+            siblings=self._siblings,
+            main=main,
+            small=small,
+            scored=None if last and not searching else _SCORED[0 if searching else 1],
+            mirrored=self._config.training.flip == "auto" and searching and not flip,
+        )
+
+    @property
+    def _boost(self) -> float:
+        """The mean of several networks takes smaller steps than each of them: they may be larger."""
+        return min(_BOOST, float(self._siblings)) if self._config.selection.averaging else 1.0
+
+    @property
+    def _slices_a_round(self) -> int:
+        """How many generations there are between two comparisons of structures."""
+        minutes = self._config.evolution.minutes
+        if minutes is None:
+            return 1
+        total = max(1.0, 60 * minutes - self._reserve)
+        return max(1, math.ceil(self._own.search * total / _rounds(total) / _LONGEST))
+
+    def _search_slice(self, total: float) -> float:
+        return self._own.search * total / _rounds(total) / self._slices_a_round
+
+    def _speed(self, before: Plan | None, history: History) -> float:
+        """Multiplications a second, by all workers: halfway from what was expected to what was seen."""
+        if before is None or not before.work or not history or history[-1].train_seconds <= 0:
+            return self._own.speed or 1e9
+        return math.sqrt(before.speed * before.work / history[-1].train_seconds)
+
+    def _costs(self, state: EcosystemState, plan: Plan, family: Family[Any]) -> float:
+        """What a step of all networks costs together, for one sample of full size."""
+        if plan.phase == "search":
+            groups = census.by_species(state.networks).values()
+            return float(sum(len(group) * family.cost(group[0].phenotype) for group in groups))
+        firsts = {network.species: network for network in reversed(state.networks)}
+        total = 0.0
+        for species, share in ((plan.main, float(plan.siblings)), (plan.small, 1.0)):
+            if species is not None:
+                total += share * family.cost(firsts[species].phenotype)
+        return total
+
+    def _species(self, state: EcosystemState, family: Family[Any]) -> tuple[int | None, int | None]:
+        """Which species is polished most, and which smaller one as well."""
+        if state.plan is not None and state.plan.phase == "polish":
+            return state.plan.main, state.plan.small
+        firsts = {network.species: network for network in reversed(state.networks)}
+        by_cost = sorted(firsts.values(), key=lambda network: (family.cost(network.phenotype), network.id))
+        main = best(by_cost)
+        limit = 0.7 * family.cost(main.phenotype)
+        smaller = [one for one in by_cost if family.cost(one.phenotype) <= limit]
+        return main.species, smaller[-1].species if smaller else None
+
+    def _flips(self, state: EcosystemState, family: Family[Any]) -> bool:
+        """Whether images are mirrored in training: as the settings say, or once mirrored ones are as good."""
+        asked = self._config.training.flip
+        if asked != "auto":
+            return asked
+        if state.plan is not None and state.plan.flip:
+            return True
+        for network in state.networks:
+            if network.fitness is None or "mirrored" not in network.measures:
+                continue
+            outputs = family.outline(family.encode(network.phenotype)[0]).outputs
+            chance = 1 / outputs
+            known, mirrored = network.fitness - chance, network.measures["mirrored"] - chance
+            if known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known:
+                return True
+        return False
+
+    def _size(self, state: EcosystemState, family: Family[Any], time: float) -> Shape | None:
+        """The size of images at a time from 0 to 1 of the run; None: as they are."""
+        spatial = _spatial(state, family)
+        if len(spatial) != 2 or time >= self._own.small_images:
+            return None
+        smaller = tuple(round(self._own.small_size * side) for side in spatial)
+        return smaller if min(smaller) >= _SMALLEST else None
+
+
+def _decayed(before: Plan | None) -> bool:
+    """Whether all training is done, but not its last score."""
+    return before is not None and before.phase == "polish" and before.rates[1] == 0 and not before.last
+
+
+def rate(time: float) -> float:
+    """What the learning rate is multiplied by at a time from 0 to 1 of the run.
+
+    >>> [round(rate(time), 3) for time in (0.0, 0.05, 0.1, 0.5, 1.0)]
+    [0.05, 0.76, 0.9, 0.5, 0.0]
+    """
+    return min(1.0, 15 * time + 0.05) * (1 - time)
+
+
+def best(networks: Sequence[Individual]) -> Individual:
+    """Of networks from the cheapest to the dearest the one with the lowest loss; of equals the cheapest.
+
+    Where none was scored yet, the one in the middle.
+    """
+    scored = [one for one in networks if one.fitness is not None]
+    return min(scored, key=loss) if scored else networks[len(networks) // 2]
+
+
+def _rounds(total: float) -> int:
+    least, most = _ROUNDS_WITHIN
+    return max(least, min(most, round(_ROUNDS * math.sqrt(total / 600))))
+
+
+def _polish_slice(total: float) -> float:
+    least, most = _POLISH
+    return max(least, min(most, total / _POLISH_GENERATIONS))
+
+
+def _spatial(state: EcosystemState, family: Family[Any]) -> Shape:
+    return family.outline(family.encode(state.networks[0].phenotype)[0]).input_shape[1:]
+
+
+def _shrunk(state: EcosystemState, family: Family[Any], size: Shape | None) -> float:
+    """What a sample of a size costs, where one of full size costs 1."""
+    if size is None:
+        return 1.0
+    return math.prod(size) / math.prod(_spatial(state, family))

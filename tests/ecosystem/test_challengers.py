@@ -1,0 +1,188 @@
+"""Incumbents, challengers and siblings: who goes on, who is born, and what is averaged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epicortex.config import Config
+from epicortex.config import resolving as settings
+from epicortex.ecosystem import census
+from epicortex.ecosystem.challengers import judge
+from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.state import EcosystemState, Individual
+from epicortex.errors import ConfigError
+from epicortex.evolution import Evolution, Step
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
+from epicortex.families.residual import Phenotype, ResidualFamily
+
+SAMPLES = 50
+#: One class of networks whose kernels all have one shape, and which differ in their recipe only.
+ALIKE = {
+    **{"residual.mutations": ["recipe"], "residual.kernel_mix": 0.0},
+    **{"speciation.classes": [1.0], "budget.siblings": 2},
+}
+
+
+def world(**more: Any) -> tuple[Evolution, EcosystemState]:
+    sizes = {"residual.start_cost": 60_000, "residual.start_parameters": 3000, "budget.siblings": 2}
+    made = settings.resolve("default", {"evolution.generations": 10, **sizes, **more})
+    evolution = Evolution(made, ResidualFamily.from_config(made, Problem((1, 8, 8), 3)))
+    return evolution, evolution.start()
+
+
+def scored(job: Job, loss: float, phenotype: Phenotype | None = None) -> Outcome:
+    losses = np.linspace(0.5, 1.5, SAMPLES, dtype=np.float32) * loss
+    return Outcome(job.network, job.generation, phenotype or job.phenotype, fitness=0.5, losses=losses)
+
+
+def step(evolution: Evolution, state: EcosystemState, losses: dict[int, float]) -> Step:
+    """A generation in which each network has the loss that is given; 1 where none is."""
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    state = evolution.planned(state, plan)
+    return evolution.tell(state, [scored(job, losses.get(job.network, 1.0)) for job in evolution.ask(state)])
+
+
+def test_founders_fill_their_classes() -> None:
+    evolution, state = world()
+    costs = [evolution.family.cost(network.phenotype) for network in state.networks]
+    assert [network.species for network in state.networks] == [1, 2, 3]
+    for cost, limit in zip(costs, (60_000, 30_000, 15_000), strict=True):
+        assert cost <= limit
+    assert costs == sorted(costs, reverse=True)
+    assert [species.cost for species in state.species] == costs
+
+
+def test_every_class_gets_a_challenger_that_stays_in_it() -> None:
+    evolution, state = world()
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    groups = census.by_species(evolution.planned(state, plan).networks)
+    assert {species: len(group) for species, group in groups.items()} == {1: 2, 2: 2, 3: 2}
+    for incumbent, challenger in groups.values():
+        assert challenger.parents == (incumbent.id,)
+        assert challenger.events[0].outcome == "applied"
+        ratio = evolution.family.cost(challenger.phenotype) / evolution.family.cost(incumbent.phenotype)
+        assert 0.7 <= ratio <= 1.4
+        assert challenger.pace == pytest.approx(1 / ratio)
+
+
+def test_a_challenger_that_is_clearly_better_takes_over_and_others_go() -> None:
+    evolution, state = world()
+    after = step(evolution, state, {4: 0.8, 5: 1.2}).state  # the challengers of classes 1 and 2
+    left = {network.id for network in after.networks if network.birth < after.generation}
+    assert left == {4, 2, 3}
+    tally = after.tally
+    assert tally is not None
+    assert tally.culled == 3
+    assert tally.offspring == 3
+    assert next(one for one in after.networks if one.id == 4).pace == 1.0
+
+
+def test_a_tie_leaves_the_incumbent() -> None:
+    one = Individual(1, None, (), 0, 1, fitness=0.5, losses=np.ones(SAMPLES, np.float32))
+    noisy = np.ones(SAMPLES, np.float32)
+    noisy[::2] += 0.3
+    noisy[1::2] -= 0.301
+    assert judge([one, replace(one, id=2, losses=noisy)]).id == 1
+    assert judge([one, replace(one, id=2, losses=np.full(SAMPLES, 0.9, np.float32))]).id == 2
+    assert judge([replace(one, fitness=None, losses=None), replace(one, id=2)]).id == 2
+
+
+def test_the_winner_is_averaged_with_what_it_beat() -> None:
+    evolution, state = world(**ALIKE)
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    state = evolution.planned(state, plan)
+    jobs = evolution.ask(state)
+    incumbent, challenger = (job.phenotype for job in jobs)
+    moved = tuple(genes.replace(weight=genes.weight + 1) for genes in challenger.genes)
+    outcomes = [scored(jobs[0], 1.0), scored(jobs[1], 1.01, replace(challenger, genes=moved))]
+    after = evolution.tell(state, outcomes).state
+    winner = after.networks[0]
+    assert winner.id == 1
+    for mean, before in zip(winner.phenotype.genes, incumbent.genes, strict=True):
+        np.testing.assert_allclose(mean.weight, before.weight + 0.5, atol=1e-6)
+
+
+def test_a_ruined_network_gives_nothing() -> None:
+    evolution, state = world(**ALIKE)
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    state = evolution.planned(state, plan)
+    jobs = evolution.ask(state)
+    moved = tuple(genes.replace(weight=genes.weight + 1) for genes in jobs[1].phenotype.genes)
+    outcomes = [scored(jobs[0], 1.0), scored(jobs[1], 2.0, replace(jobs[1].phenotype, genes=moved))]
+    after = evolution.tell(state, outcomes).state
+    assert after.networks[0].phenotype.same_bits(jobs[0].phenotype)
+
+
+def test_a_failed_network_goes_and_its_class_lives_on() -> None:
+    evolution, state = world()
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    state = evolution.planned(state, plan)
+    outcomes = [
+        Outcome(job.network, job.generation, failed="NaN") if job.network in (1, 2, 5) else scored(job, 1.0)
+        for job in evolution.ask(state)
+    ]
+    after = evolution.tell(state, outcomes).state
+    assert {network.species for network in after.networks} == {1, 3}
+    assert [species.id for species in after.species] == [1, 3]
+    again = evolution.plan(after, [], elapsed=0.0)
+    assert again is not None
+    assert len(evolution.planned(after, again).networks) == 4
+
+
+def test_polish_trains_siblings_of_the_best_class_and_of_a_smaller_one() -> None:
+    evolution, state = world()
+    for _ in range(3):  # three of ten generations are search
+        state = step(evolution, state, {id: 0.5 for id in range(99) if id % 3 == 2}).state
+    assert state.plan is not None
+    assert state.plan.last
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    assert plan.phase == "polish"
+    polished = evolution.planned(state, plan)
+    groups = census.by_species(polished.networks)
+    assert {len(group) for group in groups.values()} == {2}
+    assert set(groups) == {plan.main, plan.small} - {None}
+    for first, second in groups.values():
+        assert second.phenotype is first.phenotype
+    jobs = evolution.ask(polished)
+    courses = {job.network: job.course for job in jobs}
+    for network in polished.networks:
+        course = courses[network.id]
+        assert course is not None
+        assert course.steps == (200 if network.species == plan.main else 100)
+    after = evolution.tell(polished, [scored(job, 1.0) for job in jobs]).state
+    for first, second in census.by_species(after.networks).values():
+        assert second.phenotype is first.phenotype  # averaged, so that both go on with the same
+
+
+def test_the_champion_is_the_latest_network_with_the_lowest_loss() -> None:
+    evolution, state = world()
+    first = step(evolution, state, {3: 0.1})
+    assert first.evaluated.champion is not None
+    assert first.evaluated.champion.id == 3
+    second = step(evolution, first.state, {2: 0.5})
+    assert second.evaluated.champion is not None
+    assert second.evaluated.champion.id == 2
+    assert second.evaluated.champion_generation == 2
+
+
+def test_what_cannot_work_is_refused() -> None:
+    made = settings.resolve("default", {"evolution.generations": 2})
+    evolution = Evolution(made, LayeredFamily.from_config(made, Problem((1, 8, 8), 3)))
+    with pytest.raises(ConfigError, match="cannot size founders"):
+        evolution.start()
+    with pytest.raises(ConfigError, match="another preset, such as layered"):
+        Evolution(
+            settings.changed(made, evolution={"speciation": "none"}),
+            ResidualFamily.from_config(Config(), Problem((1, 8, 8), 3)),
+        )

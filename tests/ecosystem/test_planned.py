@@ -1,0 +1,146 @@
+"""Planned runs: how time becomes counted work, and how a plan is followed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_test
+from hypothesis import strategies as st
+
+from epicortex.config import Config
+from epicortex.config import resolving as settings
+from epicortex.ecosystem.history import Generation
+from epicortex.ecosystem.plan import Plan
+from epicortex.ecosystem.planned import PlannedBudget, rate
+from epicortex.ecosystem.state import Counts
+from epicortex.ecosystem.stopping import Progress, limit_reached
+from epicortex.evolution import Evolution
+from epicortex.families.family import Problem
+from epicortex.families.residual import ResidualFamily
+
+SPEED = 2e9
+COUNTED = Counts(1, 4, 2, 0.9, 0.8, None, 2, 1, 0, 0, 0, 0, 0, 0, 3, 650, 700.5)
+
+
+def config(**more: Any) -> Config:
+    sizes = {"residual.start_cost": 60_000, "residual.start_parameters": 3000, "budget.siblings": 2}
+    measured = {"budget.speed": SPEED, "budget.reserve": 3.0}
+    return settings.resolve("default", {**sizes, **measured, **more})
+
+
+def family_of(made: Config, shape: tuple[int, ...] = (1, 8, 8)) -> ResidualFamily:
+    return ResidualFamily.from_config(made, Problem(shape, 3))
+
+
+def planned(made: Config, shape: tuple[int, ...] = (1, 8, 8), pace: float = 1.0) -> list[Plan]:
+    """All plans of a run whose generations take the time that was planned, times `pace`; nobody trains."""
+    family = family_of(made, shape)
+    evolution = Evolution(made, family)
+    state, elapsed = evolution.start(), 2.0
+    history: list[Generation] = []
+    plans: list[Plan] = []
+    while limit_reached(Progress.of_state(state), made.evolution) is None:
+        plan = evolution.plan(state, history, elapsed=elapsed)
+        assert plan is not None
+        plans.append(plan)
+        seconds = pace * plan.work / SPEED
+        elapsed += seconds
+        counts = replace(COUNTED, generation=plan.generation)
+        history.append(Generation.timed(counts, train_seconds=seconds, seconds=seconds))
+        state = replace(state, generation=plan.generation, plan=plan)
+    return plans
+
+
+@settings_of_test(max_examples=15)
+@given(minutes=st.floats(0.5, 120), pace=st.floats(0.5, 2.0), search=st.sampled_from([0.0, 0.35, 0.6]))
+def test_minutes_are_used_up_and_not_exceeded(minutes: float, pace: float, search: float) -> None:
+    made = config(**{"evolution.minutes": minutes, "budget.search": search})
+    plans = planned(made, pace=pace)
+    seconds = sum(pace * plan.work / SPEED for plan in plans) + 2.0
+    assert seconds == pytest.approx(60 * minutes - 3.0, rel=0.05, abs=2.5)
+    assert plans[-1].ends_run
+    assert not any(plan.ends_run for plan in plans[:-1])
+
+
+def test_the_phases_follow_each_other_and_the_rate_falls_to_zero() -> None:
+    plans = planned(config(**{"evolution.minutes": 10.0}))
+    phases = [plan.phase for plan in plans]
+    assert phases == sorted(phases, reverse=True)  # search, then polish
+    assert set(phases) == {"search", "polish"}
+    assert plans[0].rates[0] == pytest.approx(2 * 0.05)
+    assert plans[-1].rates[1] == 0.0
+    for before, after in pairwise(plans):
+        assert after.start == before.start + before.steps
+        assert after.rates[0] == pytest.approx(before.rates[1], abs=0.04)
+    lasts = [plan for plan in plans if plan.last]
+    assert [plan.phase for plan in lasts] == ["search", "polish"]
+    assert lasts[0].judge
+    assert plans[-2].rates[1] == 0.0  # all training is done: the last generation only scores what it gave
+    assert (plans[-1].steps, plans[-1].scored) == (0, None)
+
+
+def test_no_job_of_a_long_run_takes_longer_than_half_a_minute() -> None:
+    plans = planned(config(**{"evolution.minutes": 90.0}))
+    assert max(plan.work / SPEED for plan in plans) < 30
+    judged = [plan.generation for plan in plans if plan.judge]
+    assert 15 <= len(judged) <= 40
+
+
+def test_without_minutes_no_clock_is_read() -> None:
+    made = config(**{"evolution.generations": 10, "budget.steps": 7})
+    assert made.evolution.minutes is None
+    evolution = Evolution(made, family_of(made))
+    state = evolution.start()
+    assert evolution.plan(state, [], elapsed=0.0) == evolution.plan(state, [], elapsed=1e9)
+    plans = planned(made)
+    assert len(plans) == 10
+    assert [plan.steps for plan in plans] == [7] * 9 + [0]
+    assert [plan.phase for plan in plans].count("search") == 3
+    assert all(plan.work == 0 for plan in plans)
+
+
+def test_images_are_smaller_at_first_where_they_are_large_enough() -> None:
+    large = planned(config(**{"evolution.generations": 10}), shape=(3, 32, 32))
+    assert [plan.size for plan in large] == [(20, 20)] * 4 + [None] * 6
+    assert {plan.size for plan in planned(config(**{"evolution.generations": 4}))} == {None}
+
+
+@pytest.mark.parametrize(
+    ("plain", "mirrored", "flips"), [(0.9, 0.88, True), (0.9, 0.6, False), (0.36, 0.36, False)]
+)
+def test_mirrored_images_are_used_if_a_network_that_never_saw_one_knows_them(
+    plain: float, mirrored: float, flips: bool
+) -> None:
+    made = config(**{"evolution.minutes": 10.0})
+    family = family_of(made)
+    budget, state = PlannedBudget(made), Evolution(made, family).start()
+    first = budget.plan(state, [], family=family, elapsed=2.0)
+    assert first.mirrored
+    assert not first.flip
+    networks = tuple(
+        replace(network, fitness=plain, measures={"mirrored": mirrored}) for network in state.networks
+    )
+    state = replace(state, networks=networks, plan=first, generation=1)
+    assert budget.plan(state, [], family=family, elapsed=20.0).flip is flips
+
+
+def test_a_finished_run_goes_on_if_it_gets_more() -> None:
+    made = config(**{"evolution.minutes": 1.0})
+    last = planned(made)[-1]
+    progress = Progress(9, 0.9, 9, plan=last)
+    assert limit_reached(progress, made.evolution) == "minutes"
+    more = settings.changed(made, evolution={"minutes": 2.0})
+    assert limit_reached(progress, more.evolution) is None
+
+
+def test_the_rate_rises_quickly_and_falls_slowly() -> None:
+    times = np.linspace(0, 1, 201)
+    rates = [rate(time) for time in times]
+    assert np.argmax(rates) < 20
+    assert rates[-1] == 0
+    assert all(before > after for before, after in pairwise(rates[20:]))
