@@ -31,7 +31,7 @@ from epicortex.evaluation.checks import check_training
 from epicortex.evaluation.evaluator import Stopped
 from epicortex.evaluation.fitness import FitnessFunction, balanced_accuracy, confusion_matrix, find_fitness
 from epicortex.evaluation.optimisers import torch_optimisers
-from epicortex.evaluation.samples import draw_batches, fitness_samples, moved, split
+from epicortex.evaluation.samples import draw_batches, draw_moves, fitness_samples, moved, split
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
@@ -197,7 +197,7 @@ def test_tables_signals_and_volumes_train_too(shape: tuple[int, ...], hidden: An
 
 
 def test_batches_are_scaled_as_the_data_set_says() -> None:
-    x, y = split(DATA, "train", CPU).batch(torch.tensor([5, 2, 9]))
+    x, y = split(DATA, "train", CPU).batch(np.array([5, 2, 9]))
     np.testing.assert_allclose(x.numpy(), DATA.scaling.apply(DATA.x_train[[5, 2, 9]]), atol=1e-6)
     assert y.tolist() == DATA.y_train[[5, 2, 9]].tolist()
 
@@ -500,7 +500,8 @@ def test_a_moved_image_is_the_image_seen_through_a_shifted_window(
     count: int, channels: int, spatial: list[int], shift: float, seed: int
 ) -> None:
     images = np.random.default_rng(seed).integers(0, 256, (count, channels, *spatial), dtype=np.uint8)
-    result = moved(torch.from_numpy(images), shift, np.random.default_rng(seed)).numpy()
+    moves = draw_moves(count, spatial, shift, np.random.default_rng(seed))
+    result = moved(torch.from_numpy(images), moves).numpy()
     most = [round(shift * size) for size in spatial]
     for image, seen in zip(images, result, strict=True):
         padded = np.pad(image, [(0, 0), *((by, by) for by in most)], mode="edge")
@@ -514,7 +515,8 @@ def test_a_moved_image_is_the_image_seen_through_a_shifted_window(
 def test_half_of_the_images_move_evenly_in_both_directions() -> None:
     image = torch.zeros(8000, 1, 8, 8)
     image[:, :, 4, 4] = 1
-    places = moved(image, 0.125, np.random.default_rng(1)).flatten(1).argmax(1)
+    moves = draw_moves(8000, (8, 8), 0.125, np.random.default_rng(1))
+    places = moved(image, moves).flatten(1).argmax(1)
     counts = torch.bincount(places, minlength=64)
     assert set(counts.nonzero().flatten().tolist()) == {8 * r + c for r in (3, 4, 5) for c in (3, 4, 5)}
     assert 4300 < counts[8 * 4 + 4] < 4600

@@ -167,17 +167,17 @@ def test_auto_takes_it_where_it_can_and_says_why_where_it_cannot() -> None:
 
 
 def test_a_run_records_its_arithmetic_once_and_for_all(tmp_path: Path) -> None:
-    epicortex.evolve("digits", epicortex.configure(changes=SMALL), out=tmp_path / "run")
+    epicortex.evolve("digits", epicortex.configure("layered", SMALL), out=tmp_path / "run")
     assert read_run(tmp_path / "run").config.training.backend == "native"
     with pytest.raises(ConfigError, match=r"training\.backend is native in this run"):
         epicortex.resume(tmp_path / "run", {"training.backend": "torch"})
     own = {**SMALL, "training.backend": "torch"}
-    epicortex.evolve("digits", epicortex.configure(changes=own), out=tmp_path / "torch")
+    epicortex.evolve("digits", epicortex.configure("layered", own), out=tmp_path / "torch")
     assert read_run(tmp_path / "torch").config.training.backend == "torch"
 
 
 def test_without_the_library_auto_is_torch_and_a_native_run_is_refused(tmp_path: Path) -> None:
-    epicortex.evolve("digits", epicortex.configure(changes=SMALL), out=tmp_path / "run")
+    epicortex.evolve("digits", epicortex.configure("layered", SMALL), out=tmp_path / "run")
     lacking = {**os.environ, "EPICORTEX_NATIVE_LIBRARY": str(tmp_path / "nowhere.so")}
     command = [sys.executable, "-m", "epicortex"]
     words = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]

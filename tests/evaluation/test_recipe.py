@@ -16,7 +16,7 @@ from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
 from epicortex.evaluation.backprop import Backprop
-from epicortex.evaluation.samples import mirrored
+from epicortex.evaluation.samples import draw_flips, mirrored
 from epicortex.families.family import Family, Problem
 from epicortex.families.layered import LayeredFamily
 from epicortex.families.residual import Phenotype, Recipe, ResidualFamily, ResidualOptions
@@ -73,7 +73,8 @@ def test_the_recipe_is_a_plain_loop_with_the_factors_of_the_genome() -> None:
     chosen = rng.choice(400, size=200, replace=False)
     for place in range(0, 200, 32):
         rows = chosen[place : place + 32]
-        x = mirrored(torch.from_numpy(DATA.scaling.apply(DATA.x_train[rows])), flips)
+        images = torch.from_numpy(DATA.scaling.apply(DATA.x_train[rows]))
+        x = mirrored(images, draw_flips(len(rows), flips))
         loss = functional.cross_entropy(network(x), torch.from_numpy(DATA.y_train[rows]), label_smoothing=0.1)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -1,22 +1,19 @@
-"""The evaluator `backprop`: one network through one generation: scored while newborn, trained, scored.
+"""The evaluator `backprop`, and how torch does its work: the reference for every other arithmetic.
 
-Structure is never touched here, only weights. What is drawn, and from which samples, is in `samples`.
+Structure is never touched here, only weights. What a job consists of is in `training`.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from epicortex import randomness
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Job, Outcome
@@ -24,14 +21,14 @@ from epicortex.errors import ConfigError
 from epicortex.evaluation import scoring
 from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.checks import check_training, find_device
-from epicortex.evaluation.evaluator import Evaluator, NetworkFailed, Pace, Stopped, reason
+from epicortex.evaluation.evaluator import Evaluator, Pace
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
 from epicortex.evaluation.groups import ParameterGroups
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
-from epicortex.evaluation.samples import MOST_SHIFT, class_weights, draw_batches, fitness_samples
-from epicortex.evaluation.scoring import Measured
-from epicortex.families.family import Family, HasMemory, HasRecipe
+from epicortex.evaluation.samples import class_weights, fitness_samples
+from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
+from epicortex.families.family import Family, HasAverages, HasMemory, Shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +88,7 @@ class Backprop:
 
 
 class Trainer:
-    """Trains and scores networks on one data set; prepared once, used for any number of jobs."""
+    """Trains and scores networks on one data set by torch; prepared once, used for any number of jobs."""
 
     def __init__(
         self,
@@ -105,18 +102,20 @@ class Trainer:
         accelerated: bool | None = None,
     ) -> None:
         """`accelerated`: compute as suits a graphics processor; by default where there is one."""
-        self._classes = len(data.classes)
-        self._family = family
-        self._training = training
-        self._device = find_device(training.device)
-        self._accelerated = self._device.type != "cpu" if accelerated is None else accelerated
-        self._fitness = fitness
-        self._optimiser = optimiser or find_optimiser(training.optimiser)
-        self._elementwise = optimiser is None and training.optimiser in ELEMENTWISE
-        self._learnt, self._measured = fitness_samples(data, training, seed, self._device)
-        self._labels = self._measured.labels.cpu()
-        self._class_weights = (
-            class_weights(self._learnt.labels, len(data.classes))
+        self.family = family
+        self.training = training
+        self.fitness = fitness
+        self.classes = len(data.classes)
+        self.device = find_device(training.device)
+        self.accelerated = self.device.type != "cpu" if accelerated is None else accelerated
+        self.optimiser = optimiser or find_optimiser(training.optimiser)
+        self.elementwise = optimiser is None and training.optimiser in ELEMENTWISE
+        self.learnt, self.measured = fitness_samples(data, training, seed, self.device)
+        self.samples = len(self.learnt)
+        self.spatial = tuple(self.learnt.x.shape[2:])
+        self.labels = self.measured.labels.cpu()
+        self.class_weights = (
+            class_weights(self.learnt.labels, len(data.classes))
             if training.class_weights == "balanced"
             else None
         )
@@ -131,100 +130,97 @@ class Trainer:
         """Train and score one network. `heartbeat` is called between batches; so is `should_stop`,
         which breaks off with `Stopped`.
         """
-        pace = Pace(heartbeat, should_stop, self._training.time_limit)
-        try:
-            with fixed_arithmetic(self._device):
-                return self._run(job, pace)
-        except Stopped:
-            raise
-        except Exception as error:
-            return Outcome(job.network, job.generation, failed=reason(error))
+        arithmetic = fixed_arithmetic(self.device)
+        return attempt(self, job, heartbeat=heartbeat, should_stop=should_stop, arithmetic=arithmetic)
 
-    def _run(self, job: Job, pace: Pace) -> Outcome:
-        network = scoring.build(self._family, job.phenotype, self._device, accelerated=self._accelerated)
-        size = scoring.batch_size(self._family.outline(self._family.encode(job.phenotype)[0]))
-        start = time.perf_counter()
-        before = self._measure(network, size, pace) if job.newborn or not job.train else None
-        scored = time.perf_counter()
-        score_seconds = scored - start
-        if not job.train:
-            assert before is not None
-            newborn = before.fitness if job.newborn else None
-            return Outcome(
-                job.network,
-                job.generation,
-                job.phenotype,
-                before.fitness,
-                newborn,
-                before.measures,
-                before.losses,
-                score_seconds=score_seconds,
-            )
-        samples, phenotype = self._train(network, job, pace)
-        trained = time.perf_counter()
-        measured = self._measure(network, size, pace)
-        return Outcome(
-            job.network,
-            job.generation,
-            phenotype,
-            measured.fitness,
-            before.fitness if before else None,
-            measured.measures,
-            measured.losses,
-            samples=samples,
-            train_seconds=trained - scored,
-            score_seconds=score_seconds + time.perf_counter() - trained,
+    def model(self, job: Job) -> Model:
+        """The network of a job as a module."""
+        return _TorchModel(self, job)
+
+
+class _TorchModel:
+    """A network that torch trains."""
+
+    def __init__(self, shop: Trainer, job: Job) -> None:
+        self._shop, self._job = shop, job
+        family = shop.family
+        self._network = scoring.build(family, job.phenotype, shop.device, accelerated=shop.accelerated)
+        self._size = scoring.batch_size(family.outline(family.encode(job.phenotype)[0]))
+        self._average: dict[str, Tensor] | None = None
+        self._kept: Any = None
+
+    def begin(self) -> None:
+        shop, phenotype = self._shop, self._job.phenotype
+        training, factors = shop.training, recipe(shop.family, phenotype)
+        self._groups = ParameterGroups(
+            self._network, flat=shop.elementwise, exempt=training.decay == "weights"
+        )
+        self._optimiser = shop.optimiser(self._groups.parameters(), **training.optimiser_arguments)
+        _scale(self._optimiser, "lr", self._job.rate * factors.get("rate", 1.0))
+        _scale(self._optimiser, "weight_decay", factors.get("decay", 1.0))
+        self._rates = [group.get("lr") for group in self._optimiser.param_groups]
+        self._step = _closure_step if needs_closure(self._optimiser) else _plain_step
+        if self._keeper:
+            self._groups.remind(self._optimiser, self._keeper.memory(phenotype, self._network))
+        self._network.train()
+
+    @property
+    def _keeper(self) -> HasMemory[Any] | None:
+        """The family, where its genes hold what the optimiser remembers."""
+        family, inherits = self._shop.family, self._shop.training.optimiser_state == "inherited"
+        return family if inherits and isinstance(family, HasMemory) else None
+
+    def step(self, batch: Batch, rate: float) -> float:
+        if self._job.course is not None:
+            for group, usual in zip(self._optimiser.param_groups, self._rates, strict=True):
+                if usual is not None:
+                    group["lr"] = usual * rate
+        x, y = self._shop.learnt.batch(batch.rows, moves=batch.moves, flips=batch.flips)
+        return self._step(self._optimiser, partial(self._loss, _smaller(x, batch.size), y))
+
+    def average(self, weight: float) -> None:
+        now = {name: value for name, value in self._network.state_dict().items() if value.is_floating_point()}
+        if self._average is None:
+            self._average = {name: value.clone() for name, value in now.items()}
+        for name, value in now.items():
+            self._average[name].lerp_(value, weight)
+
+    def end(self) -> None:
+        family, phenotype = self._shop.family, self._job.phenotype
+        self._network.eval()
+        if self._keeper:
+            memory = self._groups.memory(self._optimiser)
+            self._kept = self._keeper.remembered(phenotype, self._network, memory)
+        else:
+            self._kept = family.learned(phenotype, self._network)
+        if self._average is not None and isinstance(family, HasAverages):
+            self._network.load_state_dict(self._average, strict=False)
+            self._kept = family.with_average(self._kept, family.learned(phenotype, self._network))
+
+    def answers(self, view: View, pace: Pace) -> Tensor:
+        samples = self._shop.measured
+        count = len(samples) if view.most is None else min(view.most, len(samples))
+        chunks = (
+            _smaller(x.flip(-1) if view.mirrored else x, view.size) for x in samples.chunks(self._size, count)
+        )
+        return scoring.outputs(self._network, chunks, count, self._shop.classes, pace)
+
+    def phenotype(self) -> Any:
+        return self._kept
+
+    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
+        shop = self._shop
+        return functional.cross_entropy(
+            self._network(x), y, weight=shop.class_weights, label_smoothing=shop.training.label_smoothing
         )
 
-    def _train(self, network: nn.Module, job: Job, pace: Pace) -> tuple[int, Any]:
-        """Train on the portion drawn for this generation: how many samples, and what the network became."""
-        family, training, phenotype = self._family, self._training, job.phenotype
-        factors = family.recipe(phenotype) if isinstance(family, HasRecipe) else {}
-        groups = ParameterGroups(network, flat=self._elementwise, exempt=training.decay == "weights")
-        optimiser = self._optimiser(groups.parameters(), **training.optimiser_arguments)
-        _scale(optimiser, "lr", job.rate * factors.get("rate", 1.0))
-        _scale(optimiser, "weight_decay", factors.get("decay", 1.0))
-        keeper = family if training.optimiser_state == "inherited" and isinstance(family, HasMemory) else None
-        if keeper:
-            groups.remind(optimiser, keeper.memory(phenotype, network))
-        network.train()
-        seen = self._steps(network, optimiser, job, factors.get("augmentation", 1.0), pace)
-        network.eval()
-        if keeper:
-            return seen, keeper.remembered(phenotype, network, groups.memory(optimiser))
-        return seen, family.learned(phenotype, network)
 
-    def _steps(
-        self, network: nn.Module, optimiser: torch.optim.Optimizer, job: Job, augmentation: float, pace: Pace
-    ) -> int:
-        """All steps of a generation; how many samples that was."""
-        training = self._training
-        step = _closure_step if needs_closure(optimiser) else _plain_step
-        rng, shifts, flips = (
-            randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
-            for purpose in ("training", "shifts", "flips")
-        )
-        shift = min(MOST_SHIFT, training.shift * augmentation)
-        seen = 0
-        for number, chosen in enumerate(draw_batches(len(self._learnt), training, rng), 1):
-            pace()
-            rows = torch.from_numpy(chosen).to(self._device)
-            x, y = self._learnt.batch(rows, shift=shift, rng=shifts, flips=flips if training.flip else None)
-            loss = step(optimiser, partial(self._loss, network, x, y))
-            if not math.isfinite(loss):
-                raise NetworkFailed(f"the loss became {loss} in training step {number}")
-            seen += len(chosen)
-        return seen
-
-    def _loss(self, network: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        smoothing = self._training.label_smoothing
-        return functional.cross_entropy(network(x), y, weight=self._class_weights, label_smoothing=smoothing)
-
-    def _measure(self, network: nn.Module, size: int, pace: Pace) -> Measured:
-        """How the network does as it is now."""
-        samples = self._measured
-        logits = scoring.outputs(network, samples.chunks(size), len(samples), self._classes, pace)
-        return scoring.measured(logits, self._labels, self._training, self._fitness)
+def _smaller(images: Tensor, size: Shape | None) -> Tensor:
+    """Images [samples, channels, height, width] averaged down to a size."""
+    if size is None:
+        return images
+    height, width = size
+    return functional.adaptive_avg_pool2d(images, (height, width))
 
 
 def _scale(optimiser: torch.optim.Optimizer, name: str, factor: float) -> None:

@@ -1,13 +1,11 @@
 """The evaluator `backprop` on native arithmetic: the same jobs as `backprop.Trainer`, not by torch.
 
-Which samples a network sees, and how they are moved, is drawn exactly as there. The weights come out slightly
-different, since sums are made in another order; they are the same bits on every CPU.
+The weights come out slightly different, since sums are made in another order; they are the same bits on every
+CPU. What a job consists of is in `training`.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -15,26 +13,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epicortex import native, randomness
+from epicortex import native
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
-from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
+from epicortex.evaluation.evaluator import NetworkFailed, Pace
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser
-from epicortex.evaluation.samples import (
-    MOST_SHIFT,
-    Samples,
-    class_weights,
-    draw_batches,
-    draw_flips,
-    draw_moves,
-    fitness_samples,
-)
-from epicortex.evaluation.scoring import Measured, measured
-from epicortex.families.family import Compilable, Family, HasRecipe, Problem
+from epicortex.evaluation.samples import Samples, class_weights, fitness_samples
+from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
+from epicortex.families.family import Compilable, Family, HasAverages, Problem, Shape
 
 #: How many samples are scored between two signs of life; it alters no bit.
 _SCORED: Final = 2048
@@ -79,7 +69,7 @@ def why_torch(
 
 
 class NativeTrainer:
-    """Trains and scores networks on one data set; prepared once, used for any number of jobs."""
+    """Trains and scores networks on one data set natively; prepared once, used for any number of jobs."""
 
     def __init__(
         self,
@@ -95,17 +85,19 @@ class NativeTrainer:
                 f"this run trains on native arithmetic, which is not there ({native.why_not()}); install "
                 "epicortex where there is a C++ compiler"
             )
-        self._family = family
-        self._training = training
-        self._fitness = fitness
-        self._scaling = native.Scaling(data.scaling.divisor, data.scaling.mean, data.scaling.std)
+        self.family = family
+        self.training = training
+        self.fitness = fitness
+        self.scaling = native.Scaling(data.scaling.divisor, data.scaling.mean, data.scaling.std)
         learnt, measured = fitness_samples(data, training, seed, torch.device("cpu"))
-        self._learnt, self._measured = _Rows(learnt), _Rows(measured)
-        self._labels = measured.labels.cpu()
+        self.learnt, self.measured = _Rows(learnt), _Rows(measured)
+        self.samples = len(learnt)
+        self.spatial = tuple(self.learnt.x.shape[2:])
+        self.labels = measured.labels.cpu()
         weights = None
         if training.class_weights == "balanced":
             weights = class_weights(learnt.labels, len(data.classes)).tolist()
-        self._loss = native.CrossEntropy(training.label_smoothing, weights)
+        self.loss = native.CrossEntropy(training.label_smoothing, weights)
 
     def run(
         self,
@@ -117,105 +109,99 @@ class NativeTrainer:
         """Train and score one network. `heartbeat` is called between batches; so is `should_stop`,
         which breaks off with `Stopped`.
         """
-        pace = Pace(heartbeat, should_stop, self._training.time_limit)
-        try:
-            return self._run(job, pace)
-        except Stopped:
-            raise
-        except Exception as error:
-            return Outcome(job.network, job.generation, failed=reason(error))
+        return attempt(self, job, heartbeat=heartbeat, should_stop=should_stop)
 
-    def _run(self, job: Job, pace: Pace) -> Outcome:
-        family = self._family
+    def model(self, job: Job) -> Model:
+        """The network of a job as a program."""
+        return _NativeModel(self, job)
+
+
+class _NativeModel:
+    """A network that the native arithmetic trains."""
+
+    def __init__(self, shop: NativeTrainer, job: Job) -> None:
+        self._shop, self._job = shop, job
+        family = shop.family
         tensors, state = family.tensors(job.phenotype)
-        program = native.Program(self._learnt.x.shape[1:], family.operations(job.phenotype), self._loss)
-        network = native.Network(program, program.flatten(tensors), None if state is None else state.copy())
-        start = time.perf_counter()
-        before = self._measure(network, pace) if job.newborn or not job.train else None
-        scored = time.perf_counter()
-        if not job.train:
-            assert before is not None
-            return Outcome(
-                job.network,
-                job.generation,
-                job.phenotype,
-                before.fitness,
-                before.fitness if job.newborn else None,
-                before.measures,
-                before.losses,
-                score_seconds=scored - start,
-            )
-        samples, phenotype = self._train(network, job, pace)
-        trained = time.perf_counter()
-        after = self._measure(network, pace)
-        return Outcome(
-            job.network,
-            job.generation,
-            phenotype,
-            after.fitness,
-            before.fitness if before else None,
-            after.measures,
-            after.losses,
-            samples=samples,
-            train_seconds=trained - scored,
-            score_seconds=scored - start + time.perf_counter() - trained,
-        )
+        self._program = native.Program(shop.learnt.x.shape[1:], family.operations(job.phenotype), shop.loss)
+        self._parameters = self._program.flatten(tensors)
+        self._state = self._program.initial_state() if state is None else state.copy()
+        self._networks: dict[Shape | None, native.Network] = {}
+        self._average: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+        self._kept: Any = None
 
-    def _train(self, network: native.Network, job: Job, pace: Pace) -> tuple[int, Any]:
-        """Train on the portion drawn for this generation: how many samples, and what the network became."""
-        family, phenotype, program = self._family, job.phenotype, network.program
-        factors = family.recipe(phenotype) if isinstance(family, HasRecipe) else {}
-        stepper = _Stepper(
-            network, self._training, job.rate * factors.get("rate", 1.0), factors.get("decay", 1.0)
+    def _at(self, size: Shape | None) -> native.Network:
+        """The network for images of a size; all share their parameters and their state."""
+        if size not in self._networks:
+            program = self._program if size is None else self._program.resized(size)
+            self._networks[size] = native.Network(program, self._parameters, self._state)
+        return self._networks[size]
+
+    def begin(self) -> None:
+        training, course = self._shop.training, self._job.course
+        factors = recipe(self._shop.family, self._job.phenotype)
+        self._stepper = _Stepper(
+            self._at(course.size if course else None),
+            training,
+            self._job.rate * factors.get("rate", 1.0),
+            factors.get("decay", 1.0),
         )
-        inherits = self._training.optimiser_state == "inherited"
-        held = family.momentum(phenotype) if inherits else None
+        self._inherits = training.optimiser_state == "inherited"
+        held = self._shop.family.momentum(self._job.phenotype) if self._inherits else None
         if held is not None:
-            stepper.remind(program.flatten(held))
-        seen = self._steps(stepper, job, factors.get("augmentation", 1.0), pace)
-        learned = _tensors(program, network.parameters)
-        state = network.state if program.state_size else None
-        if inherits:
-            momentum = _tensors(program, stepper.memory())
-            return seen, family.with_tensors(phenotype, learned, state, momentum)
-        return seen, family.with_tensors(phenotype, learned, state)
+            self._stepper.remind(self._program.flatten(held))
 
-    def _steps(self, stepper: _Stepper, job: Job, augmentation: float, pace: Pace) -> int:
-        """All steps of a generation; how many samples that was."""
-        training, spatial = self._training, self._learnt.x.shape[2:]
-        rng, shifts, flips = (
-            randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
-            for purpose in ("training", "shifts", "flips")
+    def step(self, batch: Batch, rate: float) -> float:
+        learnt = self._shop.learnt
+        rows = learnt.rows[batch.rows]
+        if self._job.course is not None:
+            self._stepper.slow(rate)
+        return self._stepper.step(
+            learnt.x,
+            rows,
+            learnt.y[rows],
+            scaling=self._shop.scaling,
+            moves=batch.moves,
+            flips=batch.flips,
         )
-        shift = min(MOST_SHIFT, training.shift * augmentation)
-        seen = 0
-        for number, chosen in enumerate(draw_batches(len(self._learnt), training, rng), 1):
-            pace()
-            rows = self._learnt.rows[chosen]
-            loss = stepper.step(
-                self._learnt.x,
-                rows,
-                self._learnt.y[rows],
-                scaling=self._scaling,
-                moves=draw_moves(len(rows), spatial, shift, shifts) if shift and spatial else None,
-                flips=draw_flips(len(rows), flips) if training.flip and len(spatial) == 2 else None,
-            )
-            if not math.isfinite(loss):
-                raise NetworkFailed(f"the loss became {loss} in training step {number}")
-            seen += len(chosen)
-        return seen
 
-    def _measure(self, network: native.Network, pace: Pace) -> Measured:
-        """How the network does as it is now."""
-        rows, parts = self._measured.rows, []
+    def average(self, weight: float) -> None:
+        if self._average is None:
+            self._average = self._parameters.copy(), self._state.copy()
+        for mean, now in zip(self._average, (self._parameters, self._state), strict=True):
+            if len(mean):
+                native.update_average(mean, now, weight)
+
+    def end(self) -> None:
+        family = self._shop.family
+        momentum = _tensors(self._program, self._stepper.memory()) if self._inherits else None
+        self._kept = self._learned(momentum)
+        if self._average is not None and isinstance(family, HasAverages):
+            self._parameters[:], self._state[:] = self._average
+            self._kept = family.with_average(self._kept, self._learned(None))
+
+    def answers(self, view: View, pace: Pace) -> torch.Tensor:
+        network, rows, parts = self._at(view.size), self._shop.measured.rows[: view.most], []
         for start in range(0, len(rows), _SCORED):
             pace()
             part = rows[start : start + _SCORED]
-            parts.append(network.score(self._measured.x, part, scaling=self._scaling))
+            flips = np.ones(len(part), np.bool_) if view.mirrored else None
+            parts.append(network.score(self._shop.measured.x, part, scaling=self._shop.scaling, flips=flips))
         logits = torch.from_numpy(np.concatenate(parts))
         if not bool(torch.isfinite(logits).all()):
             raise NetworkFailed("its outputs are not finite (NaN or infinity)")
-        return measured(logits, self._labels, self._training, self._fitness)
+        return logits
+
+    def phenotype(self) -> Any:
+        return self._kept
+
+    def _learned(self, momentum: list[NDArray[np.float32]] | None) -> Any:
+        family, phenotype = self._shop.family, self._job.phenotype
+        learned = _tensors(self._program, self._parameters)
+        state = self._state if self._program.state_size else None
+        if momentum is not None:
+            return family.with_tensors(phenotype, learned, state, momentum)
+        return family.with_tensors(phenotype, learned, state)
 
 
 class _Rows:
@@ -243,6 +229,7 @@ class _Stepper:
         if is_ours(training):
             self._ours = _OPTIMISERS[name](**arguments)
             self._ours.lr *= rate
+            self._rate = self._ours.lr
             self._ours.weight_decay *= decay
             if training.decay == "weights":
                 self._ours.decayed = network.program.weight_mask()
@@ -252,8 +239,17 @@ class _Stepper:
         self._theirs = find_optimiser(name)([parameter], **arguments)
         for group in self._theirs.param_groups:
             group["lr"] *= rate
+            self._rate = group["lr"]
             if "weight_decay" in group:
                 group["weight_decay"] *= decay
+
+    def slow(self, factor: float) -> None:
+        """Take the next steps with the learning rate times a factor."""
+        if self._ours is not None:
+            self._ours.lr = self._rate * factor
+        if self._theirs is not None:
+            for group in self._theirs.param_groups:
+                group["lr"] = self._rate * factor
 
     def step(self, *batch: Any, **more: Any) -> float:
         """The loss before the step."""

@@ -43,31 +43,30 @@ class Samples:
 
     def batch(
         self,
-        chosen: Tensor,
+        chosen: NDArray[np.int64],
         *,
-        shift: float = 0.0,
-        rng: np.random.Generator | None = None,
-        flips: np.random.Generator | None = None,
+        moves: NDArray[np.int64] | None = None,
+        flips: NDArray[np.bool_] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Scaled inputs and labels of the samples chosen by their place.
-
-        Images are moved if `shift` says so, and mirrored if there is a generator for that.
-        """
-        rows = chosen if self.index is None else self.index.index_select(0, chosen)
+        """Scaled inputs and labels of the samples chosen by their place, moved and mirrored."""
+        places = torch.from_numpy(chosen).to(self.x.device)
+        rows = places if self.index is None else self.index.index_select(0, places)
         raw = self.x.index_select(0, rows)
-        if shift and rng is not None and raw.ndim > 2:  # a table has nowhere to move
-            raw = moved(raw, shift, rng)
-        if flips is not None and raw.ndim == 4:
+        if moves is not None:
+            raw = moved(raw, moves)
+        if flips is not None:
             raw = mirrored(raw, flips)
         return self._scaled(raw), self.y.index_select(0, rows)
 
-    def chunks(self, size: int) -> Iterator[Tensor]:
-        """All scaled inputs in order, in pieces of at most `size`."""
-        for start in range(0, len(self), size):
+    def chunks(self, size: int, most: int | None = None) -> Iterator[Tensor]:
+        """All scaled inputs, or the first `most`, in order, in pieces of at most `size`."""
+        count = len(self) if most is None else min(most, len(self))
+        for start in range(0, count, size):
+            end = min(start + size, count)
             if self.index is None:
-                yield self._scaled(self.x[start : start + size])
+                yield self._scaled(self.x[start:end])
             else:
-                yield self._scaled(self.x.index_select(0, self.index[start : start + size]))
+                yield self._scaled(self.x.index_select(0, self.index[start:end]))
 
     def _scaled(self, raw: Tensor) -> Tensor:
         # a copy even where the values are float already: the file is never written to
@@ -75,28 +74,28 @@ class Samples:
 
 
 def draw_moves(
-    count: int, spatial: Sequence[int], shift: float, rng: np.random.Generator
+    count: int, spatial: Sequence[int], shift: float, rng: np.random.Generator, *, part: float = 0.5
 ) -> NDArray[np.int64]:
-    """How far each image moves in each dimension [images, dimensions]: half of them not at all."""
-    chosen = rng.random(count) < 0.5
+    """How far each image moves in each dimension [images, dimensions]: only this part of them at all."""
+    chosen = rng.random(count) < part
     most = [round(shift * size) for size in spatial]
     return np.stack([rng.integers(-far, far + 1, count) * chosen for far in most], axis=1)
 
 
-def moved(images: Tensor, shift: float, rng: np.random.Generator) -> Tensor:
-    """Images [samples, channels, *spatial], half of them moved at random by up to `shift` of their size.
+def moved(images: Tensor, moves: NDArray[np.int64]) -> Tensor:
+    """Images [samples, channels, *spatial], each moved by so many places in each dimension.
 
     What leaves on one side is gone; on the other the edge is repeated, so that the background stays as it is.
 
     >>> line = torch.arange(4).reshape(1, 1, 4)
-    >>> sorted({tuple(moved(line, 0.25, np.random.default_rng(s)).flatten().tolist()) for s in range(20)})
-    [(0, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 3)]
+    >>> [moved(line, np.array([[places]])).flatten().tolist() for places in (-1, 0, 1)]
+    [[0, 0, 1, 2], [0, 1, 2, 3], [1, 2, 3, 3]]
     """
     count, channels, *spatial = images.shape
-    moves = torch.from_numpy(draw_moves(count, spatial, shift, rng)).to(images.device)
+    far = torch.from_numpy(moves).to(images.device)
     source = torch.zeros(count, *(1 for _ in spatial), dtype=torch.int64, device=images.device)
     for dimension, size in enumerate(spatial):
-        steps = moves[:, dimension]
+        steps = far[:, dimension]
         place = (torch.arange(size, device=images.device) + steps[:, None]).clamp_(0, size - 1)
         rows = place.reshape(count, *(size if d == dimension else 1 for d in range(len(spatial))))
         source = source * size + rows
@@ -109,14 +108,14 @@ def draw_flips(count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     return rng.random(count) < 0.5
 
 
-def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
-    """Images [samples, channels, height, width], each mirrored left to right with probability ½.
+def mirrored(images: Tensor, flips: NDArray[np.bool_]) -> Tensor:
+    """Images [samples, channels, height, width], the chosen ones mirrored left to right.
 
     >>> line = torch.arange(3).reshape(1, 1, 1, 3)
-    >>> sorted({tuple(mirrored(line, np.random.default_rng(s)).flatten().tolist()) for s in range(20)})
-    [(0, 1, 2), (2, 1, 0)]
+    >>> [mirrored(line, np.array([flip])).flatten().tolist() for flip in (False, True)]
+    [[0, 1, 2], [2, 1, 0]]
     """
-    chosen = torch.from_numpy(draw_flips(len(images), rng)).to(images.device)
+    chosen = torch.from_numpy(flips).to(images.device)
     return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 
@@ -134,7 +133,7 @@ def fitness_samples(
     if data.x_val is not None:
         return split(data, "train", device), split(data, "validation", device)
     train, validation = split_validation(
-        data.y_train, training.validation_fraction, randomness.generator(seed, "validation")
+        data.y_train, training.validation_part(len(data.y_train)), randomness.generator(seed, "validation")
     )
     if len(validation) == 0:
         raise ConfigError(
@@ -198,3 +197,26 @@ def draw_batches(
         for start in range(0, min(portion, steps * size), size):
             yield chosen[start : start + size]
             steps -= 1
+
+
+def stream(
+    samples: int, size: int, start: int, steps: int, seed: int, number: int
+) -> Iterator[NDArray[np.int64]]:
+    """Batches of an endless stream, from the `start`-th on: all samples in one order after another.
+
+    What does not fill a batch is left out of its order.
+
+    >>> [batch.tolist() for batch in stream(5, 2, 0, 3, seed=1, number=0)]
+    [[3, 2], [1, 0], [0, 1]]
+    >>> [batch.tolist() for batch in stream(5, 2, 1, 2, seed=1, number=0)]
+    [[1, 0], [0, 1]]
+    """
+    size = min(size, samples)
+    rounds = samples // size
+    order, known = np.empty(0, np.int64), -1
+    for batch in range(start, start + steps):
+        turn, place = divmod(batch, rounds)
+        if turn != known:
+            rng = randomness.generator(seed, "stream", generation=turn, network=number)
+            order, known = rng.permutation(samples), turn
+        yield order[place * size : (place + 1) * size]

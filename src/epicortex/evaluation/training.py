@@ -1,0 +1,199 @@
+"""One network through one job: scored while newborn, trained, scored; whatever arithmetic does the work.
+
+Everything that is drawn for a job is drawn here: which samples, how they are moved and mirrored. What
+computes is a `Model`, which a `Workshop` makes: torch's is in `backprop`, the native one in `compiled`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from epicortex import randomness
+from epicortex.config import TrainingConfig
+from epicortex.ecosystem.jobs import Course, Job, Outcome
+from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
+from epicortex.evaluation.fitness import FitnessFunction
+from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, stream
+from epicortex.evaluation.scoring import Measured, measured
+from epicortex.families.family import Family, HasRecipe, Shape
+
+#: The average of weights follows the last steps: this part of a course.
+_HORIZON: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """What one training step looks at."""
+
+    rows: NDArray[np.int64]
+    """Samples of the part that is learnt from, by their place in it."""
+    moves: NDArray[np.int64] | None = None
+    """How far each image is moved in each dimension."""
+    flips: NDArray[np.bool_] | None = None
+    """Which images are mirrored."""
+    size: Shape | None = None
+    """What images are averaged down to."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which samples of the part that fitness is measured on a network is shown, and how."""
+
+    most: int | None = None
+    size: Shape | None = None
+    mirrored: bool = False
+
+
+class Model(Protocol):
+    """A network that learns and answers."""
+
+    def begin(self) -> None:
+        """Get ready to train."""
+
+    def step(self, batch: Batch, rate: float) -> float:
+        """One training step, with the learning rate times `rate`; the loss before it."""
+
+    def average(self, weight: float) -> None:
+        """Move the average of the weights by so much of its distance to those of now."""
+
+    def end(self) -> None:
+        """Training is over. From here on it answers with the average, where there is one."""
+
+    def answers(self, view: View, pace: Pace) -> Tensor:
+        """The outputs [samples, outputs] for the samples that fitness is measured on."""
+
+    def phenotype(self) -> Any:
+        """What the network became."""
+
+
+class Workshop(Protocol):
+    """Makes models of phenotypes, over one data set."""
+
+    family: Family[Any]
+    training: TrainingConfig
+    fitness: FitnessFunction | None
+    samples: int
+    """How many samples there are to learn from."""
+    spatial: Shape
+    """The spatial size of a sample."""
+    labels: Tensor
+    """Those of the samples that fitness is measured on."""
+
+    def model(self, job: Job) -> Model:
+        """The network of a job."""
+
+
+def attempt(
+    shop: Workshop,
+    job: Job,
+    *,
+    heartbeat: Callable[[], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    arithmetic: AbstractContextManager[None] | None = None,
+) -> Outcome:
+    """Train and score one network. A network that cannot go on gives an outcome with the reason."""
+    pace = Pace(heartbeat, should_stop, shop.training.time_limit)
+    try:
+        with arithmetic or nullcontext():
+            return _perform(shop, job, pace)
+    except Stopped:
+        raise
+    except Exception as error:
+        return Outcome(job.network, job.generation, failed=reason(error))
+
+
+def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
+    model = shop.model(job)
+    view = View(job.course.scored, job.course.size) if job.course else View()
+    outcome = Outcome(job.network, job.generation, job.phenotype)
+    start = time.perf_counter()
+    if job.newborn or not job.train:
+        before = _measure(shop, model, view, pace)
+        newborn = before.fitness if job.newborn else None
+        outcome = replace(_scored(outcome, before), fitness_before=newborn)
+    trained = scored = time.perf_counter()
+    if job.train:
+        model.begin()
+        samples = _train(shop, job, model, pace)
+        model.end()
+        trained = time.perf_counter()
+        after = _measure(shop, model, view, pace)
+        outcome = replace(_scored(outcome, after), phenotype=model.phenotype(), samples=samples)
+    if job.course and job.course.mirrored and len(shop.spatial) == 2:
+        mirrored = _measure(shop, model, replace(view, mirrored=True), pace)
+        outcome = replace(outcome, measures={**outcome.measures, "mirrored": mirrored.fitness})
+    seconds = scored - start + time.perf_counter() - trained
+    return replace(outcome, train_seconds=trained - scored, score_seconds=seconds)
+
+
+def _scored(outcome: Outcome, found: Measured) -> Outcome:
+    return replace(outcome, fitness=found.fitness, measures=found.measures, losses=found.losses)
+
+
+def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
+    """How the network does as it is now."""
+    logits = model.answers(view, pace)
+    return measured(logits, shop.labels[: len(logits)], shop.training, shop.fitness)
+
+
+def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:
+    """All steps of a job; how many samples that was."""
+    seen, course = 0, job.course
+    horizon = max(1.0, _HORIZON * course.steps) if course and course.average else 0.0
+    for number, (batch, rate) in enumerate(_lessons(shop, job), 1):
+        pace()
+        loss = model.step(batch, rate)
+        if not math.isfinite(loss):
+            raise NetworkFailed(f"the loss became {loss} in training step {number}")
+        if horizon:
+            model.average(1 / min(number, horizon))
+        seen += len(batch.rows)
+    return seen
+
+
+def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
+    """The batches of a job, and what the learning rate is multiplied by in each."""
+    training, course = shop.training, job.course
+    rng, shifts, flips = (
+        randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
+        for purpose in ("training", "shifts", "flips")
+    )
+    shift = min(MOST_SHIFT, training.shift * recipe(shop.family, job.phenotype).get("augmentation", 1.0))
+    mirrors = (course.flip if course else training.flip is True) and len(shop.spatial) == 2
+    chosen = (
+        stream(shop.samples, training.batch_size, course.start, course.steps, job.seed, course.stream)
+        if course
+        else draw_batches(shop.samples, training, rng)
+    )
+    for number, rows in enumerate(chosen):
+        moves = None
+        if shift and shop.spatial:
+            moves = draw_moves(len(rows), shop.spatial, shift, shifts, part=1.0 if course else 0.5)
+        mirrored = draw_flips(len(rows), flips) if mirrors else None
+        yield Batch(rows, moves, mirrored, course.size if course else None), _rate(course, number)
+
+
+def _rate(course: Course | None, number: int) -> float:
+    """The rate in the middle of a step.
+
+    >>> [_rate(Course(steps=2, rates=(1.0, 0.0)), number) for number in (0, 1)]
+    [0.75, 0.25]
+    """
+    if course is None:
+        return 1.0
+    first, last = course.rates
+    return first + (last - first) * (number + 0.5) / course.steps
+
+
+def recipe(family: Family[Any], phenotype: Any) -> dict[str, float]:
+    """The factors that a network brings along; none in a family without."""
+    return dict(family.recipe(phenotype)) if isinstance(family, HasRecipe) else {}
