@@ -28,6 +28,20 @@ def available_cores(cgroup: Path = _CGROUP) -> int:
     return cores
 
 
+def process_age() -> float:
+    """How many seconds ago this process began; 0 where that cannot be known.
+
+    >>> 0 <= process_age() < 10**6
+    True
+    """
+    try:
+        began = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        up = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0.0  # another kind of system
+    return max(0.0, up - began / os.sysconf("SC_CLK_TCK"))
+
+
 def available_memory(cgroup: Path = _CGROUP) -> int:
     """How many bytes this process may still take, as far as can be known; never more than the machine has.
 

@@ -51,7 +51,7 @@ def config(**changes: Any) -> Config:
         "training.engine": "serial",
     }
     dotted = {name.replace("__", "."): value for name, value in changes.items()}
-    return settings.resolve("default", {**small, **dotted})
+    return settings.resolve("layered", {**small, **dotted})
 
 
 def same_bytes(run: Path) -> dict[str, Any]:

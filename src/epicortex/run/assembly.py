@@ -17,11 +17,13 @@ from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
 from epicortex.data import DataOptions, DataSet, Progress, load
 from epicortex.data.catalog import BUILT_INS
-from epicortex.ecosystem.state import EcosystemState
+from epicortex.ecosystem import census
+from epicortex.ecosystem.comparison import loss
+from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.ecosystem.strategies import Strategies
 from epicortex.errors import ConfigError
 from epicortex.evolution import Evolution
-from epicortex.families.family import Family, Problem
+from epicortex.families.family import Family, HasAverages, Problem
 from epicortex.machine import too_much
 from epicortex.run.subject import Subject
 
@@ -175,20 +177,47 @@ def describe_champion(
     state: EcosystemState, config: Config, subject: Subject, family: Family[Any], *, test: float | None = None
 ) -> Champion | None:
     """The run's champion with all that is needed to use it; None before the first generation is complete."""
-    best = state.champion
-    if best is None or best.fitness is None:
+    if state.champion is None or state.champion.fitness is None:
         return None
+    return _model(state.champion, state.champion_generation, config, subject, family, test)
+
+
+def smaller_models(
+    state: EcosystemState, config: Config, subject: Subject, family: Family[Any], recipe: Recipe
+) -> list[Champion]:
+    """The best network of every other species that a planned run has polished, tested as the champion is."""
+    if state.plan is None or state.champion is None:
+        return []
+    groups = census.by_species(census.evaluated(state.networks))
+    others = [group for species, group in groups.items() if species != state.champion.species]
+    found = []
+    for network in (min(group, key=lambda one: (loss(one), one.id)) for group in others):
+        model = _model(network, state.generation, config, subject, family, None)
+        test = recipe.test(model.phenotype, subject.data)
+        found.append(_model(network, state.generation, config, subject, family, test))
+    return found
+
+
+def _model(
+    network: Individual,
+    generation: int,
+    config: Config,
+    subject: Subject,
+    family: Family[Any],
+    test: float | None,
+) -> Champion:
     facts = Facts(
         classes=subject.classes,
         data=subject.name,
-        network=best.id,
-        generation=state.champion_generation,
-        fitness=best.fitness,
+        network=network.id,
+        generation=generation,
+        fitness=census.fitness(network),
         fitness_on=config.training.fitness_on,
         test_accuracy=test,
         seed=config.evolution.seed,
     )
-    return Champion(best.phenotype, family, subject.scaling, facts)
+    phenotype = family.settled(network.phenotype) if isinstance(family, HasAverages) else network.phenotype
+    return Champion(phenotype, family, subject.scaling, facts)
 
 
 def _source(data: Any) -> str | None:

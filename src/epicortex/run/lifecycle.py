@@ -6,9 +6,10 @@ The parts are made in `assembly`, the generations run in `loop`, the files are w
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,13 @@ from epicortex import engines
 from epicortex.champion.file import Champion
 from epicortex.config import Config
 from epicortex.config import resolving as settings
-from epicortex.ecosystem.history import Generation
+from epicortex.ecosystem.history import Generation, total_seconds
+from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
-from epicortex.run import assembly, consent
+from epicortex.run import assembly, consent, sizing
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
@@ -87,6 +89,8 @@ def evolve(
     on_generation: Callable[[Generation], None] | None = None,
     on_champion: Callable[[Champion], None] | None = None,
     command: str = "",
+    plans: Mapping[int, Plan] | None = None,
+    began: float | None = None,
 ) -> Result:
     """Evolve networks for a data set: a built-in name, a path, arrays, a torch `Dataset` or a `DataSet`.
 
@@ -97,8 +101,12 @@ def evolve(
     Without `out` nothing is written. An `ancestor` is where evolution starts: a genome, or a champion or
     other network with its weights. Setting `stop` ends the run within seconds; it can then be resumed. An
     `engine` that is given is prepared here and closed by its owner.
+
+    `plans` are those of another planned run (`storage.plans.read`), with whose settings this one repeats it.
+    The minutes of a run count from now, or from `began` (as `time.monotonic` tells).
     """
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
+    hooks.began = hooks.began if began is None else began
     extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
     config = assembly.named(config or settings.resolve(), data, extensions, ancestor)
     with ExitStack() as stack:
@@ -109,10 +117,18 @@ def evolve(
         family = assembly.make_family(config, subject, extensions)
         config = assembly.with_backend(config, family, subject, extensions)
         network = _network(ancestor)
-        evolution = assembly.make_evolution(config, family, extensions, network)
         # What cannot work is refused before there is a folder.
         recipe = assembly.make_recipe(config, family, subject, extensions)
-        run = _Run(evolution, subject, recipe, hooks)
+        prepared = sizing.needs_clock(config)
+        if prepared:
+            hooks.watcher.reading("measuring how fast networks train", 0, 0)
+            workers.prepare(engines.WorkerSetup(recipe=recipe, family=family, data=subject.data))
+            config = sizing.timed(config, family, subject, workers)
+        elif sizing.is_planned(config):
+            config = sizing.counted(config)
+        family = assembly.make_family(config, subject, extensions)
+        evolution = assembly.make_evolution(config, family, extensions, network)
+        run = _Run(evolution, subject, recipe, hooks, prepared, plans or {})
         state = assembly.founders(evolution)
         if out is None:
             return run(workers, state)
@@ -191,6 +207,10 @@ class _Run:
     subject: Subject
     recipe: Recipe
     hooks: Hooks
+    prepared: bool = False
+    """Whether the engine is ready already."""
+    plans: Mapping[int, Plan] = field(default_factory=dict)
+    """The plans of another run, which this one follows."""
 
     def __call__(
         self,
@@ -207,16 +227,22 @@ class _Run:
             if folder:
                 writing = Recorder(folder, start, family=family, note=self.hooks.watcher.note)
                 recorder = stack.enter_context(closing(writing))
+                if self.plans:
+                    recorder.plan(*self.plans.values())
             history = list(recorder.history) if recorder else []
+            earlier = total_seconds(history)
             best = described(state)
             if recorder and best:
                 recorder.champion(best)
             self.hooks.watcher.begin(state, history)
             reason = why_stop(state, history, config)
             if reason is None:
-                setup = engines.WorkerSetup(recipe=self.recipe, family=family, data=self.subject.data)
-                engine.prepare(setup)
-                loop = Loop(self.evolution, self.subject, engine, recorder, self.hooks, history)
+                if not self.prepared:
+                    setup = engines.WorkerSetup(recipe=self.recipe, family=family, data=self.subject.data)
+                    engine.prepare(setup)
+                began = self.hooks.began
+                clock = partial(_since, began - earlier)
+                loop = Loop(self.evolution, self.subject, engine, recorder, self.hooks, history, clock)
                 state, reason = loop.run(state, start.digest if start else None)
             best, test = described(state), None
             if best and reason != INTERRUPTED:
@@ -224,9 +250,14 @@ class _Run:
                 best = described(state, test=test)
                 if recorder and best:
                     recorder.champion(best)
+                    recorder.front(assembly.smaller_models(state, config, self.subject, family, self.recipe))
             if recorder:
                 recorder.wait()
         return Result(best, history, state, reason, folder.path if folder else None, test)
+
+
+def _since(moment: float) -> float:
+    return time.monotonic() - moment
 
 
 def _same_subject(source: Any, config: Config, folder: RunFolder, watcher: Watcher) -> Subject:

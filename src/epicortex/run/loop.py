@@ -21,6 +21,7 @@ from epicortex.config import Config
 from epicortex.ecosystem import budget, stopping
 from epicortex.ecosystem.history import Generation, History, total_seconds
 from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Tally
 from epicortex.ecosystem.stopping import Progress
 from epicortex.engines import Engine
@@ -48,6 +49,9 @@ class Watcher:
     def begin(self, state: EcosystemState, history: History) -> None:
         """The run begins, or goes on after the generations in `history`."""
 
+    def planned(self, plan: Plan) -> None:
+        """A generation of a planned run is about to begin."""
+
     def progress(self, done: int, total: int, failed: str | None = None) -> None:
         """A network of this generation is back; `failed` says why it failed."""
 
@@ -67,6 +71,8 @@ class Hooks:
     stop: threading.Event
     on_generation: Callable[[Generation], None] | None = None
     on_champion: Callable[[Champion], None] | None = None
+    began: float = field(default_factory=time.monotonic)
+    """When the run, or its continuation, began."""
 
 
 @dataclass(slots=True)
@@ -80,6 +86,8 @@ class Loop:
     """Where the run is written; None for a run in memory."""
     hooks: Hooks
     history: list[Generation]
+    clock: Callable[[], float] = time.monotonic
+    """The seconds of the run so far, those of earlier processes too."""
     schedule: Schedule = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +104,7 @@ class Loop:
             if self.hooks.stop.is_set():
                 return state, INTERRUPTED
             began = time.monotonic()
+            state = self._planned(state)
             jobs = self.evolution.strategies.budget.limited(self.evolution.ask(state), self.history)
             asked = time.monotonic()
             outcomes = self._train(state.generation + 1, jobs, digest)
@@ -104,6 +113,18 @@ class Loop:
             train_seconds = time.monotonic() - asked
             state, digest = self._evolve(state, jobs, outcomes, began, train_seconds)
         return state, reason
+
+    def _planned(self, state: EcosystemState) -> EcosystemState:
+        """The state with the plan of its next generation: a known one, or a new one, written down first."""
+        generation = state.generation + 1
+        known = self.recorder.plans if self.recorder else {}
+        plan = known.get(generation) or self.evolution.plan(state, self.history, elapsed=self.clock())
+        if plan is None:
+            return state
+        if self.recorder and generation not in known:
+            self.recorder.plan(plan)
+        self.hooks.watcher.planned(plan)
+        return self.evolution.planned(state, plan)
 
     def _train(self, generation: int, jobs: Sequence[Job], digest: str) -> list[Outcome] | None:
         """The outcomes of all jobs, replayed from the journal where it has them; None if asked to stop."""

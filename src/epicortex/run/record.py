@@ -11,9 +11,10 @@ from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.config import Config
 from epicortex.ecosystem.history import Generation
+from epicortex.ecosystem.plan import Plan
 from epicortex.errors import StorageError
 from epicortex.registry import Parts
-from epicortex.storage import atomic, checkpoint, lines
+from epicortex.storage import atomic, checkpoint, lines, plans
 from epicortex.storage.atomic import LogMark
 from epicortex.storage.folder import RunInfo, read_config
 from epicortex.storage.lines import NetworkLine
@@ -35,6 +36,8 @@ class RunRecord:
     """How far the newest checkpoint vouches for the logs."""
     notes: tuple[str, ...] = ()
     """What a person should know: logs that somebody has removed."""
+    plan: Plan | None = None
+    """The plan of the last complete generation, where the run is planned."""
 
     def networks(self) -> Iterator[NetworkLine]:
         """Every network of every generation, line by line, without holding them all in memory."""
@@ -74,7 +77,8 @@ def read_run(path: Path | str) -> RunRecord:
         history = lines.remembered(checkpoint.read_tally(path, run=info.id))
     else:
         history = lines.read_history(path / _HISTORY, marks.get(_HISTORY))
-    return RunRecord(path, config, info, history, marks, tuple(notes))
+    plan = plans.read(path).get(history[-1].generation) if history else None
+    return RunRecord(path, config, info, history, marks, tuple(notes), plan)
 
 
 def load_champion(path: Path | str, parts: Parts | None = None) -> Champion:

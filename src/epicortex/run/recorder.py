@@ -7,16 +7,18 @@ the run at the next call. What the files hold is left to the modules beside this
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from epicortex.champion import file as champion
+from epicortex.champion import front
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import Generation
+from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.families.family import Family
-from epicortex.storage import atomic, checkpoint, journal, lines
+from epicortex.storage import atomic, checkpoint, journal, lines, plans
 from epicortex.storage.atomic import Log
 from epicortex.storage.checkpoint import Checkpoint, Snapshot
 from epicortex.storage.folder import RunFolder
@@ -48,6 +50,8 @@ class Recorder:
         for name in _LOGS:
             atomic.cut(folder.path / name, start.logs[name].length if start else 0)
         self.history = lines.read_history(folder.path / "history.jsonl")
+        #: The plans of all generations that are done, of one that was broken off, and those that were given.
+        self.plans = plans.read(folder.path)
         self._logs = {name: Log(folder.path / name) for name in _LOGS}
         if start and not self.history:
             self.history = lines.remembered(start.state.tally)
@@ -60,6 +64,12 @@ class Recorder:
         """The journal of the generation that follows the state with this digest."""
         heading = Heading(self.folder.info.id, generation, digest)
         return Journal(journal.place(self.folder.path, generation), heading, family=self._family)
+
+    def plan(self, *new: Plan) -> None:
+        """Write down how generations are to be spent; durable when this returns."""
+        self.wait()
+        self.plans.update({plan.generation: plan for plan in new})
+        plans.write(self.folder.path, self.plans)
 
     def generation(
         self,
@@ -76,6 +86,11 @@ class Recorder:
         """Write the champion's folder now."""
         self.wait()
         champion.write(self.folder.path / "champion", best)
+
+    def front(self, members: Sequence[Champion]) -> None:
+        """Write the models of the run besides its champion."""
+        if members:
+            front.write(self.folder.path, members)
 
     def check(self) -> None:
         """Raise what went wrong in the thread, if anything has; never waits."""

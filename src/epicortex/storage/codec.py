@@ -48,7 +48,10 @@ def encode(state: EcosystemState, family: Family[Any]) -> tuple[dict[str, Any], 
             arrays[f"{name}/{_LOSSES}"] = individual.losses
         return {**_plain(individual), "phenotype": description}
 
-    whole = strict.plain(state, leave_out=_NETWORKS)
+    whole = strict.plain(state, leave_out=_NETWORKS | _unused(state, {"plan": None}))
+    whole["species"] = [
+        strict.plain(species, leave_out=_unused(species, {"cost": None})) for species in state.species
+    ]
     whole["networks"] = [taken_apart(individual, str(individual.id)) for individual in state.networks]
     whole["champion"] = taken_apart(state.champion, "champion") if state.champion else None
     return whole, arrays
@@ -112,8 +115,13 @@ def decode_outcome(value: Any, arrays: Mapping[str, Array], where: str, family: 
 
 
 def _plain(value: Individual | Outcome) -> Any:
-    """All but arrays. Measures are left out where there are none: so versions before them wrote it."""
-    return strict.plain(value, leave_out=_PHENOTYPE if value.measures else _PHENOTYPE | {"measures"})
+    """All but arrays."""
+    return strict.plain(value, leave_out=_PHENOTYPE | _unused(value, {"measures": {}, "pace": 1.0}))
+
+
+def _unused(value: object, usual: Mapping[str, object]) -> frozenset[str]:
+    """Fields that only some runs use are left out where they say nothing, as before there were any."""
+    return frozenset(name for name, given in usual.items() if getattr(value, name, None) == given)
 
 
 def _quoted(name: str) -> str:

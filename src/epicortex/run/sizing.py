@@ -1,0 +1,144 @@
+"""What a planned run has to know before it begins: how fast its workers are, and how large founders may be.
+
+With minutes, speed is measured for a second or two; without, nothing is read from a clock. What was found is
+written into the run's settings, so that the same settings give the same run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Final
+
+from epicortex.config import Config
+from epicortex.config import resolving as settings
+from epicortex.data import DataSet
+from epicortex.ecosystem.jobs import Course, Job
+from epicortex.engines import Engine
+from epicortex.errors import ConfigError, RunError
+from epicortex.families.family import Family, SizesFounders
+from epicortex.randomness import generator
+from epicortex.run.subject import Subject
+
+#: Without minutes, and so without a clock.
+_COUNTED: Final = {"cost": 2**22, "parameters": 40_000, "siblings": 2}
+#: What is measured: a founder of this cost, for about so many seconds.
+_PROBE_COST: Final = 3_000_000
+_PROBE_PARAMETERS: Final = 30_000
+_PROBE_SECONDS: Final = 0.6
+_PROBE_STEPS: Final = 4096
+#: With more time, a part of it goes into more passes over the data, the rest into larger founders.
+_PASSES_POWER: Final = 0.63
+_USUAL_MINUTES: Final = 10.0
+#: A founder has no more parameters than samples of 28×28 numbers, or than a small data set needs.
+_REFERENCE_INPUTS: Final = 784
+_FEW_PARAMETERS: Final = 30_000
+_TABLE_PARAMETERS: Final = 150
+#: What scoring costs for a sample, where training costs 1; and what is added to any estimate.
+_SCORING: Final = 1 / 3
+_MARGIN: Final = 1.3
+
+
+def is_planned(config: Config) -> bool:
+    """Whether the budget plans."""
+    return config.evolution.budget == "planned"
+
+
+def needs_clock(config: Config) -> bool:
+    """Whether the speed of the workers is still to be measured."""
+    return is_planned(config) and config.evolution.minutes is not None and config.budget.speed is None
+
+
+def counted(config: Config) -> Config:
+    """The settings of a planned run, with what nobody gave filled in without a clock."""
+    own, sizes = config.budget, config.residual
+    return settings.changed(
+        config,
+        budget={
+            "speed": own.speed or 1e9,
+            "reserve": own.reserve or 0.0,
+            "siblings": own.siblings or _COUNTED["siblings"],
+        },
+        residual={
+            "start_cost": sizes.start_cost or _COUNTED["cost"],
+            "start_parameters": sizes.start_parameters or _COUNTED["parameters"],
+        },
+    )
+
+
+def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine) -> Config:
+    """The settings of a planned run with minutes, after a look at how fast its workers are."""
+    minutes, own, data = config.evolution.minutes, config.budget, subject.data
+    if minutes is None or data is None:
+        raise ConfigError("evolution.budget: planned needs a data set to plan for")
+    speed = measured_speed(config, family, engine)
+    workers = engine.workers
+    learnt, scored = _counts(config, data)
+    seconds = 60 * minutes * (1 - own.search) * 0.9
+    passes = own.passes * (minutes / _USUAL_MINUTES) ** _PASSES_POWER
+    cost = config.residual.start_cost or max(1, round(speed * seconds / (passes * learnt)))
+    shape, outputs = subject.problem.input_shape, subject.problem.outputs
+    parameters = config.residual.start_parameters or most_parameters(shape, learnt, outputs)
+    largest = _founder(config, family, cost, parameters)
+    one_core = speed / workers
+    samples = len(data.y_test) + (1 + 1 / workers) * scored
+    reserve = _MARGIN * _SCORING * family.cost(largest) * samples / one_core + 1.0
+    return counted(
+        settings.changed(
+            config,
+            budget={
+                "speed": speed,
+                "reserve": own.reserve if own.reserve is not None else min(reserve, 12 * minutes),
+                "siblings": own.siblings or max(1, min(8, workers)),
+            },
+            residual={"start_cost": cost, "start_parameters": parameters},
+        )
+    )
+
+
+def most_parameters(input_shape: tuple[int, ...], samples: int, outputs: int) -> int:
+    """How many parameters the largest founder gets: more for larger images and more of them.
+
+    >>> [most_parameters(shape, n, 10) for shape, n in (((1, 28, 28), 54_000), ((3, 32, 32), 45_000))]
+    [54000, 176327]
+    >>> most_parameters((4,), 120, 3)
+    1050
+    """
+    if len(input_shape) == 1:
+        return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (input_shape[0] + outputs))
+    return max(_FEW_PARAMETERS, round(samples * math.prod(input_shape) / _REFERENCE_INPUTS))
+
+
+def measured_speed(config: Config, family: Family[Any], engine: Engine) -> float:
+    """Multiplications a second, by all workers together, while a network of a usual kind trains."""
+    probe = _founder(config, family, _PROBE_COST, _PROBE_PARAMETERS)
+    steps = 1
+    _seconds(config, engine, probe, steps)  # workers wake up
+    while (took := _seconds(config, engine, probe, steps)) < _PROBE_SECONDS and steps < _PROBE_STEPS:
+        steps = min(_PROBE_STEPS, math.ceil(steps * min(16.0, 1.2 * _PROBE_SECONDS / max(took, 1e-3))))
+    return engine.workers * steps * config.training.batch_size * family.cost(probe) / took
+
+
+def _founder(config: Config, family: Family[Any], cost: int, parameters: int) -> Any:
+    if not isinstance(family, SizesFounders):
+        raise ConfigError(f"evolution.budget is planned; the family {family.name} cannot size founders")
+    rng = generator(config.evolution.seed, "measuring")
+    return family.founder(rng, max_cost=cost, max_parameters=parameters)
+
+
+def _counts(config: Config, data: DataSet) -> tuple[int, int]:
+    """How many samples are learnt from, and how many fitness is measured on."""
+    if data.y_val is not None:
+        return len(data.y_train), len(data.y_val)
+    scored = round(len(data.y_train) * config.training.validation_part(len(data.y_train)))
+    return len(data.y_train) - scored, scored
+
+
+def _seconds(config: Config, engine: Engine, probe: Any, steps: int) -> float:
+    began = time.monotonic()
+    course = Course(steps=steps, scored=1)
+    jobs = [Job(number, 0, config.evolution.seed, probe, course=course) for number in range(engine.workers)]
+    for outcome in [future.result() for future in [engine.submit(job) for job in jobs]]:
+        if outcome.failed:
+            raise RunError(f"a first network could not be trained: {outcome.failed}")
+    return time.monotonic() - began
