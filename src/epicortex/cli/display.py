@@ -56,6 +56,10 @@ class Watch:
     generations: int
     minutes: float | None = None
     """The time budget left when it began."""
+    planned: bool = False
+    """Whether all of the minutes will be used."""
+    phase: str = ""
+    """The part of a planned run that it is in."""
     points: list[Point] = field(default_factory=list)
     """The fitness of every complete generation, those before a resume too."""
     last: Tally | None = None
@@ -85,15 +89,25 @@ class Watch:
         return min(len(self.points) + 1, self.generations)
 
     @property
+    def where(self) -> str:
+        """How far the run has come, in words."""
+        if self.planned:
+            return f"{self.phase or 'measuring'}, generation {len(self.points) + 1}"
+        return f"generation {self.generation} of {self.generations}"
+
+    @property
     def best(self) -> float | None:
-        """The highest fitness of any generation."""
-        return max((point.best for point in self.points if point.best is not None), default=None)
+        """The highest fitness of any generation; of a planned run that of the last."""
+        known = [point.best for point in self.points if point.best is not None]
+        return known[-1] if self.planned and known else max(known, default=None)
 
     def left(self) -> float | None:
         """An estimate of the seconds left; None before there is anything to go by."""
         share = self.done / self.total if self.total else 0.0
         trained = (self.done - self.replayed) / self.total if self.total else 0.0
         elapsed = time.monotonic() - self.begun
+        if self.planned and self.minutes is not None:
+            return max(0.0, 60 * self.minutes - elapsed)
         if self.seconds:
             recent = self.seconds[-_RECENT:]
             pace = sum(recent) / len(recent)
@@ -123,6 +137,10 @@ class Display:
         """Data is being read."""
         part = f", {done:,} of {total:,}" if total else ""
         self.watch.reading = f"{clean(what)}{part}"
+
+    def phase(self, name: str) -> None:
+        """A generation of a planned run begins."""
+        self.watch.phase = name
 
     def progress(self, done: int, total: int, failed: str | None = None) -> None:
         """A network is back; `failed` says why it failed."""
@@ -161,16 +179,18 @@ class PlainDisplay(Display):
         failed = f"{tally.failed} failed ({reasons(self.watch.failures_now)})"
         super().generation(tally, seconds)
         watch = self.watch
+        whole = f"generation {tally.generation:>{len(str(watch.generations))}}/{watch.generations}"
+        left = watch.planned or tally.generation < watch.generations
         parts = [
-            f"generation {tally.generation:>{len(str(watch.generations))}}/{watch.generations}",
+            f"{watch.phase} {tally.generation:>3}" if watch.planned else whole,
             f"best {percent(tally.highest_fitness)}",
             f"mean {percent(tally.average_fitness)}",
-            f"offspring {percent(tally.offspring_fitness)}",
+            *([f"offspring {percent(tally.offspring_fitness)}"] if not watch.planned else []),
             plural(tally.networks, "network"),
             *([plural(tally.species, "species", "species")] if tally.species else []),
             *([failed] if tally.failed else []),
             duration(seconds),
-            *([f"{duration(watch.left())} left"] if tally.generation < watch.generations else []),
+            *([f"{duration(watch.left())} left"] if left else []),
             *([watch.whole()] if watch.whole else []),
         ]
         print("  ".join(parts), flush=True)
@@ -268,7 +288,7 @@ class _View:
         )
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            f"generation {watch.generation} of {watch.generations}",
+            watch.where,
             ProgressBar(total=max(1, watch.total), completed=watch.done, width=max(10, width - 56)),
             f"{watch.done} of {watch.total} networks" if watch.total else "",
         )
@@ -277,7 +297,8 @@ class _View:
         if last is not None:
             rows.add_row("best", _best(watch, last))
             rows.add_row("mean", percent(last.average_fitness))
-            rows.add_row("offspring", f"{percent(last.offspring_fitness)} before training")
+            if not watch.planned:
+                rows.add_row("offspring", f"{percent(last.offspring_fitness)} before training")
             rows.add_row("networks", _networks(last))
         rows.add_row("time", _time(watch))
         if watch.whole:

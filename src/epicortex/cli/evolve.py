@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,17 +23,18 @@ from epicortex.cli.parsing import (
 
 if TYPE_CHECKING:
     from epicortex.config import Config
+    from epicortex.ecosystem.plan import Plan
     from epicortex.registry import FromFile, Plugins
     from epicortex.run.lifecycle import Result, Watcher
 
 #: The settings that everyone needs, under short names.
 SHORT: Final = {
     "--seed": ("evolution.seed", "every random choice follows from this number (1)"),
-    "--generations": ("evolution.generations", "how many generations to evolve (100)"),
-    "--minutes": ("evolution.minutes", "stop after this many minutes, at the end of a generation"),
+    "--generations": ("evolution.generations", "count generations instead of minutes"),
+    "--minutes": ("evolution.minutes", "how long it may take, from the start to the test figure (10)"),
     "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
     "--max-parameters": ("evolution.max_parameters", "refuse larger networks than this"),
-    "--family": ("family", "the kind of network: layered, residual, or one of a plug-in (layered)"),
+    "--family": ("family", "the kind of network: residual, layered, or one of a plug-in (residual)"),
     "--evaluator": ("evaluator", "how networks get their fitness: backprop, or one of a plug-in (backprop)"),
     "--workers": ("training.workers", "how many networks train at the same time (one a core)"),
     "--engine": ("training.engine", "who trains: serial, processes, ray or mpi (processes)"),
@@ -40,6 +42,16 @@ SHORT: Final = {
     "--data-dir": ("data.directory", "where the built-in data sets are"),
 }
 _RUNS: Final = Path("runs")
+#: What a planned run finds out before it begins.
+_MEASURED: Final = (
+    "evolution.seed",
+    "evolution.minutes",
+    "budget.speed",
+    "budget.reserve",
+    "budget.siblings",
+    "residual.start_cost",
+    "residual.start_parameters",
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -50,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
         "--preset",
         metavar="NAME|FILE.toml",
         default="default",
-        help="default, paper, published, residual or a file",
+        help="default, layered, paper, published, residual or a file",
     )
     parser.add_argument("--out", metavar="RUN", type=Path, help="the run's new folder (runs/DATA-N)")
     add_short(parser, SHORT)
@@ -62,6 +74,9 @@ def add_arguments(parser: Parser) -> None:
         const="none",
         default=argparse.SUPPRESS,
         help="any two networks may mate, not only those of one species",
+    )
+    parser.add_argument(
+        "--plan", metavar="RUN", type=Path, help="repeat the work of a planned run, on any number of workers"
     )
     parser.add_argument("--from", dest="ancestor", metavar="RUN", type=Path, help="start from RUN's champion")
     add_common(parser)
@@ -76,11 +91,15 @@ def add_common(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evolve, and say where the results are."""
-    from epicortex import engines
+    from epicortex import engines, machine
     from epicortex import registry as plugins
     from epicortex.config import resolving as settings
 
     changes, called = settings_given(arguments)
+    repeated: dict[int, Plan] = {}
+    if arguments.plan is not None:
+        measured, repeated = _planned(arguments.plan)
+        changes = {**measured, **changes}
     config = settings.resolve(arguments.preset, changes, called=called)
     if engines.enlisted(config.training.engine):
         return 0
@@ -88,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     if source is None:
         raise UsageError("DATA is missing: a built-in name or a path, as in epicortex evolve digits")
     extensions = plugins.load(arguments.plugin)
+    began = time.monotonic() - machine.process_age()
     folder, fresh = (arguments.out, False) if arguments.out else (_fresh_folder(source), True)
 
     def go(watcher: Watcher, stop: threading.Event) -> Result:
@@ -106,6 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
             watcher=watcher,
             stop=stop,
             command=arguments.command_line,
+            plans=repeated,
+            began=began,
         )
 
     try:
@@ -115,6 +137,20 @@ def run(arguments: argparse.Namespace) -> int:
             # A run that was refused leaves no empty folder; one that began is not empty.
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _planned(run: Path) -> tuple[dict[str, object], dict[int, Plan]]:
+    """What a planned run had measured, as settings, and its plans."""
+    from epicortex.config import fields
+    from epicortex.errors import StorageError
+    from epicortex.storage import plans
+    from epicortex.storage.folder import read_config
+
+    before, _ = read_config(run)
+    found = plans.read(run)
+    if not found:
+        raise StorageError(f"{run} has no plan.jsonl: it is no planned run, or has not begun")
+    return {name: fields.value_of(before, name) for name in _MEASURED}, found
 
 
 def chosen_fitness(config: Config, extensions: Plugins) -> FromFile | None:

@@ -19,7 +19,29 @@ def add_arguments(parser: Parser) -> None:
         type=Path,
         help=".onnx, .pt2 (torch.export) or .safetensors, which gets a genome.json beside it",
     )
+    parser.add_argument("--max-parameters", metavar="N", type=int, help="the best model that is so small")
+    parser.add_argument(
+        "--max-milliseconds", metavar="X", type=float, help="the best model that is so quick for one sample"
+    )
+    parser.add_argument(
+        "--smallest-within",
+        metavar="P%",
+        type=_part,
+        help="the smallest model whose fitness is so little below that of the best, such as 0.5%%",
+    )
     add_plugin(parser)
+
+
+def _part(text: str) -> float:
+    """A part of the whole, as a percentage or a fraction.
+
+    >>> _part("0.5%"), _part("0.01")
+    (0.005, 0.01)
+    """
+    number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= number <= 1:
+        raise ValueError("not a part")
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,11 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.to is None:
         raise UsageError("--to FILE is missing: its ending, .onnx, .pt2 or .safetensors, says what to write")
     from epicortex import registry
+    from epicortex.champion import front
     from epicortex.champion.exporting import check_target, export
     from epicortex.run.record import load_champion
 
     check_target(arguments.to)
-    champion = load_champion(arguments.run, registry.load(arguments.plugin).parts)
+    parts = registry.load(arguments.plugin).parts
+    limits = {
+        name: getattr(arguments, name) for name in ("max_parameters", "max_milliseconds", "smallest_within")
+    }
+    if any(limit is not None for limit in limits.values()):
+        champion = front.chosen(front.read(arguments.run, parts), **limits)
+    else:
+        champion = load_champion(arguments.run, parts)
     path = export(champion, arguments.to)
     shape = ", ".join(map(str, champion.outline.input_shape))
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")

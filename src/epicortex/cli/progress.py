@@ -19,6 +19,7 @@ from epicortex.text import clean, duration, percent, plural, shell
 if TYPE_CHECKING:
     from epicortex.config import Config
     from epicortex.ecosystem.history import History
+    from epicortex.ecosystem.plan import Plan
     from epicortex.ecosystem.state import Counts, EcosystemState, Tally
     from epicortex.run.lifecycle import Result, Watcher
 
@@ -42,7 +43,13 @@ def watch(
     """Run `go` under a display until it ends or a signal stops it, say how it ended, give the exit code."""
     from epicortex.run.consent import resume_command
 
-    about = Watch(data=clean(data), folder=clean(str(folder)), generations=config.evolution.generations)
+    about = Watch(
+        data=clean(data),
+        folder=clean(str(folder)),
+        generations=config.evolution.generations,
+        planned=config.evolution.budget == "planned",
+        minutes=config.evolution.minutes,
+    )
     display = displayed(about, quiet=arguments.quiet)
     with signals() as stopper, display:
         stopper.display = display
@@ -90,6 +97,10 @@ def watcher(display: Display, config: Config) -> Watcher:
             expect(len(state.networks))
             if config.evolution.minutes is not None:
                 about.minutes = config.evolution.minutes - total_seconds(history) / 60
+
+        def planned(self, plan: Plan) -> None:
+            """Show it."""
+            display.phase(plan.phase)
 
         def progress(self, done: int, total: int, failed: str | None = None) -> None:
             """Show it."""

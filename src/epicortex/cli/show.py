@@ -74,10 +74,13 @@ class Story:
     lineage: tuple[Ancestor, ...]
     failures: Counter[str]
     evaluations: int
+    front: tuple[Champion, ...] = ()
+    """All models of the run, the champion among them, from the smallest on."""
 
 
 def read(folder: Path, parts: Parts | None = None) -> Story:
     """Read a run's folder; a `StorageError` says what is wrong with it."""
+    from epicortex.champion import front
     from epicortex.run import lineage
     from epicortex.run.record import read_run
 
@@ -101,7 +104,8 @@ def read(folder: Path, parts: Parts | None = None) -> Story:
         ancestors = lineage.trace(lines, champion.facts.network, until=champion.facts.generation)
     for _ in lines:
         pass
-    return Story(record, champion, ancestors, failures, evaluations)
+    members = tuple(front.read(folder, parts)) if champion is not None else ()
+    return Story(record, champion, ancestors, failures, evaluations, members)
 
 
 def as_json(story: Story) -> dict[str, Any]:
@@ -124,10 +128,21 @@ def as_json(story: Story) -> dict[str, Any]:
             "layer_parameters": [part.parameters for part in champion.outline.parts],
             "output_shapes": [part.output for part in champion.outline.parts],
         },
+        "front": [_figures(member) for member in story.front],
         "history": [asdict(generation) for generation in story.run.history],
         "lineage": [asdict(ancestor) for ancestor in story.lineage],
         "failures": dict(story.failures),
         "evaluations": story.evaluations,
+    }
+
+
+def _figures(member: Champion) -> dict[str, Any]:
+    facts, outline = member.facts, member.outline
+    return {
+        "parameters": outline.parameters,
+        "multiplications": outline.cost,
+        "fitness": facts.fitness,
+        "test_accuracy": facts.test_accuracy,
     }
 
 
@@ -138,10 +153,12 @@ def status(story: Story) -> str:
     from epicortex.run.consent import resume_command
 
     settings = story.run.config.evolution
-    progress = Progress.of_history(story.run.history, story.run.config)
+    progress = Progress.of_history(story.run.history, story.run.config, story.run.plan)
     if reason := stopping.reason(progress, settings):
         return reason
     command = resume_command(story.run.path, story.run.config)
+    if story.run.plan is not None:
+        return f"in its {story.run.plan.phase}, after generation {progress.generations}; {command} goes on"
     return f"{progress.generations} of {settings.generations} generations are done; {command} goes on"
 
 
@@ -164,6 +181,10 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
     yield ""
     yield _layers(story.champion.outline)
     yield ""
+    if len(story.front) > 1:
+        yield Text("Models of this run, from the smallest on; export takes any of them", style="bold")
+        yield _front(story.front)
+        yield ""
     points = [Point.of(generation) for generation in story.run.history]
     yield Text("Fitness in percent, over " + plural(len(points), "generation"), style="bold")
     yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT)
@@ -196,6 +217,21 @@ def _layers(outline: Outline) -> Table:
         name, stride = clean(f"{number} {part.kind}"), times(part.stride)
         row = (name, count(part.nodes), kernels(part.kernels), stride, times(part.output))
         table.add_row(*row, count(part.parameters))
+    return table
+
+
+def _front(members: Sequence[Champion]) -> Table:
+    from epicortex.champion.front import milliseconds
+
+    table = _table()
+    names = ("parameters", "multiplications", "ms a sample", "validation", "test")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in members:
+        outline, facts = one.outline, one.facts
+        time = f"{milliseconds(one):.2f}"
+        tested = percent(facts.test_accuracy)
+        table.add_row(count(outline.parameters), count(outline.cost), time, percent(facts.fitness), tested)
     return table
 
 

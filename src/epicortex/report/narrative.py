@@ -22,7 +22,7 @@ def status(material: Material) -> str:
     """Whether the run is over, and why."""
     config, done = material.run.config, len(material.history)
     evolution = config.evolution
-    match limit_reached(Progress.of_history(material.history, config), evolution):
+    match limit_reached(Progress.of_history(material.history, config, material.run.plan), evolution):
         case "target":
             return f"stopped at its target of {material.unit.text(evolution.target)}"
         case "generations" | "trainings":
@@ -31,6 +31,8 @@ def status(material: Material) -> str:
             return f"stopped after {plural(evolution.plateau or 0, 'generation')} without a better network"
         case "minutes":
             minutes = f"{evolution.minutes:g} minutes"
+            if material.run.plan is not None:
+                return f"complete, in its {minutes}"
             return f"stopped after its {minutes}, {done} of {evolution.generations} generations"
         case None:
             return f"{done} of {evolution.generations} generations so far"
