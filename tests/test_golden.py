@@ -26,8 +26,8 @@ GOLDEN = {
     ("paper", False): "4f5f9b30040387b63a45090f89d32d4b04cb5ea456fff64468f8c9240a8dae3a",
     ("published", True): "6875603268b37b43d29cc55b2f110404ae111749dcedab437969e7b5f6743c36",
     ("published", False): "621893cc9124d13ba695f47cf9fd5d37fb4cd781022462cb23ac660e9fd1a5d0",
-    ("default", True): "68040da6f51b06aed3c853244c59f42ad00f96ccd28ff672117e10d9123b2f21",
-    ("default", False): "ec993c369ec8ea6d10bc33c55379b1c2dda0a9e6bc583311591ea4ff314e4511",
+    ("layered", True): "68040da6f51b06aed3c853244c59f42ad00f96ccd28ff672117e10d9123b2f21",
+    ("layered", False): "ec993c369ec8ea6d10bc33c55379b1c2dda0a9e6bc583311591ea4ff314e4511",
 }
 _INDIVIDUAL = (
     *("id", "parents", "birth", "species", "age", "fitness", "fitness_before"),
@@ -126,7 +126,7 @@ def digest(preset: str, speciation: bool) -> str:
 
 
 @pytest.mark.parametrize("speciation", [True, False], ids=["species", "no species"])
-@pytest.mark.parametrize("preset", ["paper", "published", "default"])
+@pytest.mark.parametrize("preset", ["paper", "published", "layered"])
 def test_ten_generations_give_the_same_bits_as_ever(preset: str, speciation: bool) -> None:
     assert digest(preset, speciation) == GOLDEN[preset, speciation]
 

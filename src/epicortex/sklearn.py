@@ -46,16 +46,16 @@ class EvolvedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     generations : int
-        How many generations to evolve; it ends earlier where no sample is classified wrongly any more.
-        The default is for a first look; 50 or more make a better champion.
+        How many generations to evolve. The default is for a first look; 30 or more make a better champion.
+        Presets that follow the paper end earlier where no sample is classified wrongly any more.
     networks : int
-        How many networks live at the same time.
+        How many networks live at the same time, in presets that follow the paper.
     image_shape : tuple of int or None
         (height, width) or (height, width, channels) of the images in flat rows; None takes rows as they are.
     validation_fraction : float
         The part of the samples that fitness is measured on. Below 50 samples, all serve both ends.
     preset : str
-        The settings to begin with: "default", "paper" or a TOML file.
+        The settings to begin with: "default", "layered", "paper" or a TOML file.
     settings : dict or None
         Further settings by dotted name, such as {"training.optimiser": "Adam"}.
     n_jobs : int or None
@@ -163,13 +163,15 @@ class EvolvedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "evolution.max_networks": self.networks,
             "evolution.initial_networks": founders,
             "evolution.initial_species": max(1, min(8, founders // 2, self.networks // 2)),
-            "evolution.target": 1.0,
             "training.fitness_on": "validation",
             "training.validation_fraction": self.validation_fraction,
             "training.engine": "serial" if self.n_jobs is None else "processes",
             "training.workers": None if self.n_jobs in (None, -1) else self.n_jobs,
         }
-        return settings.resolve(self.preset, {**changes, **(self.settings or {})})
+        config = settings.resolve(self.preset, {**changes, **(self.settings or {})})
+        if config.evolution.target is None and config.evolution.budget != "planned":
+            return settings.changed(config, evolution={"target": 1.0})
+        return config
 
 
 def _flattened(X: Any) -> tuple[Any, tuple[int, ...] | None]:

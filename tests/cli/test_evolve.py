@@ -148,7 +148,7 @@ def test_a_run_under_nohup_outlives_its_terminal(finished: Finished, tmp_path: P
 
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     # A long training in the engine's own thread is not finished first.
-    args = ("--engine", "serial", "--training.min-steps", "1000000", "--training.fitness-on", "validation")
+    args = ("--preset", "layered", "--engine", "serial", "--training.min-steps", "1000000")
     process = subprocess.Popen(
         words("evolve", "digits", *args, "--out", "run"),
         cwd=tmp_path,

@@ -37,16 +37,48 @@ def test_the_paper_preset_is_what_the_models_say() -> None:
     assert settings.resolve("paper") == Config()
 
 
-def test_the_default_preset_differs_from_the_paper_where_the_rules_say_so() -> None:
-    paper, default = settings.resolve("paper"), settings.resolve()
-    assert default.training.min_steps == 50
-    assert default.training.fitness_on == "validation"
-    assert default.evolution.kernel_temperature > 1
-    assert default.layered.layer_choice == "type"
+def test_the_layered_preset_differs_from_the_paper_where_the_rules_say_so() -> None:
+    paper, layered = settings.resolve("paper"), settings.resolve("layered")
+    assert layered.family == paper.family == "layered"
+    assert layered.training.min_steps == 50
+    assert layered.training.fitness_on == "validation"
+    assert layered.evolution.kernel_temperature > 1
+    assert layered.layered.layer_choice == "type"
     assert paper.training.min_steps == 0
     assert paper.training.fitness_on == "test"
     assert paper.evolution.kernel_temperature == 1
     assert paper.layered.layer_choice == "parameters"
+
+
+def test_the_default_preset_plans_a_search_of_residual_networks() -> None:
+    default = settings.resolve()
+    assert (default.family, default.evolution.minutes) == ("residual", 10)
+    rules = default.evolution
+    assert (rules.budget, rules.speciation, rules.selection, rules.culling) == (
+        *("planned", "cost", "challengers"),
+        "beaten",
+    )
+    assert default.training.fitness_on == "validation"
+
+
+def test_whoever_counts_generations_has_no_minutes_unless_both_are_given() -> None:
+    assert settings.resolve("default", {"evolution.generations": 7}).evolution.minutes is None
+    both = settings.resolve("default", {"evolution.generations": 7, "evolution.minutes": 2})
+    assert both.evolution.minutes == 2
+    assert settings.changed(settings.resolve(), evolution={"generations": 7}).evolution.minutes is None
+    assert settings.changed(settings.resolve(), evolution={"seed": 7}).evolution.minutes == 10
+
+
+def test_another_optimiser_does_not_take_the_arguments_of_the_presets_own() -> None:
+    def of(**changes: object) -> tuple[dict[str, Any], str]:
+        named = {f"training.{name}": value for name, value in changes.items()}
+        training = settings.resolve("default", named).training
+        return training.optimiser_arguments, training.optimiser_state
+
+    assert of(optimiser="Adam") == ({}, "fresh")
+    assert of(optimiser="Adam", optimiser_arguments={"lr": 0.01})[0] == {"lr": 0.01}
+    assert of(optimiser="SGD") == of()
+    assert of()[1] == "inherited"
 
 
 def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_code() -> None:
@@ -86,8 +118,8 @@ def test_every_setting_has_help_and_a_range_in_words() -> None:
         ({"evolution.target": 97}, ["evolution.target is 97;", "above 0 and at most 1"]),
         ({"evolution.seed": -1}, ["evolution.seed is -1;", "at least 0"]),
         ({"evolution.evolve": None}, ["is none;", "true or false"]),
-        ({"evolution.speciation": 3}, ["is 3;", "key, none or the name of a rule of your own"]),
-        ({"evolution.speciation": "no species"}, ['is "no species";', "key, none or the name of a rule"]),
+        ({"evolution.speciation": 3}, ["is 3;", "key, none, cost or the name of a rule of your own"]),
+        ({"evolution.speciation": "no species"}, ['is "no species";', "key, none, cost or the name"]),
         ({"training.fitness_on": "validaton"}, ["one of test, validation", "did you mean validation?"]),
         ({"training.device": "gpu"}, ['is "gpu";', "cpu, mps, cuda or cuda:N"]),
         ({"data.image_size": [0, 28]}, ["is [0, 28];", "2 whole numbers from 1 to 4096"]),
@@ -241,7 +273,8 @@ def test_a_file_that_cannot_be_a_config_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["papr", "nope", "", "/", ".toml", "paper.yaml"])
 def test_an_unknown_preset_is_refused_with_those_there_are(name: str) -> None:
-    assert "one of default, paper, published, residual, or a file that ends in .toml" in refusal({}, name)
+    known = "one of default, layered, paper, published, residual, or a file that ends in .toml"
+    assert known in refusal({}, name)
 
 
 @given(
@@ -280,8 +313,8 @@ def test_a_written_config_holds_every_field_so_later_defaults_change_nothing() -
 
 def test_a_written_config_is_also_a_preset(tmp_path: Path) -> None:
     config = settings.resolve("paper", {"evolution.seed": 5})
-    notes = f'format = {FORMAT_VERSION}\n[run]\nversion = "1.2.3"\n'
-    assert settings.resolve(write(tmp_path, notes + settings.dumps(config))) == config
+    written = f'format = {FORMAT_VERSION}\n{settings.dumps(config)}\n[run]\nversion = "1.2.3"\n'
+    assert settings.resolve(write(tmp_path, written)) == config
 
 
 def test_a_config_of_format_1_says_the_same_in_other_sections(tmp_path: Path) -> None:
@@ -322,7 +355,7 @@ def test_species_can_be_switched_on_and_off(given: object, meant: str) -> None:
 def test_a_changed_config_is_checked_anew() -> None:
     config = settings.changed(settings.resolve(), evolution={"generations": 5, "max_species": np.int64(9)})
     assert (config.evolution.generations, config.evolution.max_species) == (5, 9)
-    assert config.training.min_steps == 50
+    assert config.training.optimiser == "SGD"
     with pytest.raises(ConfigError, match=r"evolution\.generations is -1"):
         settings.changed(config, evolution={"generations": -1})
     with pytest.raises(ConfigError, match="did you mean evolution"):

@@ -29,7 +29,8 @@ SMALL = {
     "evolution.max_species": 4,
 }
 OPTIONS = [
-    *("--plugin", str(PLUGIN), "--family", "beads", "--evaluator", "brightness", "--quiet", "--workers", "2"),
+    *("--preset", "paper", "--plugin", str(PLUGIN), "--family", "beads"),
+    *("--evaluator", "brightness", "--quiet", "--workers", "2"),
     *(word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))),
 ]
 

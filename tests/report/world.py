@@ -85,6 +85,6 @@ def pretended_run(
         "training.engine": "serial",
     }
     dotted = {name.replace("__", "."): value for name, value in changes.items()}
-    config = settings.resolve("default", {**small, **dotted})
+    config = settings.resolve("layered", {**small, **dotted})
     evolve(data, config, out=out, engine=PretendEngine(failing, ceiling), command=command)
     return out

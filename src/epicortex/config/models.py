@@ -65,19 +65,19 @@ class EvolutionConfig(_Section):
     trainings: int | None = Field(None, ge=1)
     """Stop after so many trainings of a network in all; in the last generation the others are only scored."""
     speciation: Annotated[PartName, BeforeValidator(_speciation)] = Field(
-        "key", json_schema_extra={"allowed": "key, none or the name of a rule of your own"}
+        "key", json_schema_extra={"allowed": "key, none, cost or the name of a rule of your own"}
     )
-    """What makes a species: the family's key, or none, so that any two networks may mate."""
+    """What makes a species: the family's key, a class of cost, or none, so that any two networks may mate."""
     selection: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper or the name of a rule of your own"}
+        "paper", json_schema_extra={"allowed": "paper, challengers or the name of a rule of your own"}
     )
     """Who mates, who mutates and who rests."""
     culling: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper or the name of a rule of your own"}
+        "paper", json_schema_extra={"allowed": "paper, beaten or the name of a rule of your own"}
     )
     """Who is removed when there are too many."""
     budget: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper or the name of a rule of your own"}
+        "paper", json_schema_extra={"allowed": "paper, planned or the name of a rule of your own"}
     )
     """Who is trained in a generation, and how much."""
     initial_networks: int = Field(64, ge=1, le=1_000_000)
@@ -137,6 +137,8 @@ class SpeciationConfig(_Section):
 
     founders: Literal["varied", "alike"] = "varied"
     """Founders are varied, or all have the structure to start from, each with new weights of its own."""
+    classes: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field((1.0, 0.5, 0.25), min_length=1)
+    """The speciation `cost`: the classes, as parts of the cost of the largest founder."""
 
 
 class SelectionConfig(_Section):
@@ -148,6 +150,8 @@ class SelectionConfig(_Section):
     """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
     complexity: Literal["falls", "rises"] = "falls"
     """Whether the relative complexity c_r falls or rises with the number of parameters."""
+    averaging: bool = True
+    """The selection `challengers`: whether relatives are averaged."""
 
 
 class CullingConfig(_Section):
@@ -164,6 +168,22 @@ class BudgetConfig(_Section):
     """Newborns are trained in their first generation, or only scored (published code)."""
     learning_rate: Literal["constant", "aging"] = "constant"
     """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
+    search: float = Field(0.35, ge=0, lt=1)
+    """The budget `planned`: the part of the time in which structures compete."""
+    small_images: float = Field(0.35, ge=0, le=1)
+    """The part of the time in which images are smaller."""
+    small_size: float = Field(0.625, gt=0, le=1)
+    """How large they are then, as a part of their height and width."""
+    passes: float = Field(10.0, gt=0)
+    """How often the largest founder sees all samples in ten minutes; the size of founders follows from it."""
+    steps: int = Field(50, ge=1)
+    """The training steps of a generation where a run has no minutes."""
+    siblings: int | None = Field(None, ge=1, le=64)
+    """How many copies of a network polish trains side by side; by default one a worker, without minutes 2."""
+    speed: float | None = Field(None, gt=0)
+    """Multiplications a second by all workers; measured when a run with minutes begins."""
+    reserve: float | None = Field(None, ge=0)
+    """The seconds kept for the champion's test; estimated when a run with minutes begins."""
 
 
 class LayeredConfig(_Section):
@@ -194,10 +214,10 @@ class ResidualConfig(_Section):
     """How long kernels get in a dimension; odd."""
     kernel_mix: float = Field(0.1, ge=0, le=1)
     """The share of a founder's kernels that is drawn narrow, such as 1×3, instead of 3×3."""
-    start_cost: int = Field(2**20, ge=1)
-    """The most multiplications that a founder takes for one sample."""
-    start_parameters: int = Field(10_000, ge=1)
-    """The most parameters of a founder."""
+    start_cost: int | None = Field(None, ge=1)
+    """The most multiplications that a founder takes for one sample; planned runs find their own."""
+    start_parameters: int | None = Field(None, ge=1)
+    """The most parameters of a founder; planned runs find their own."""
     max_cost: int | None = Field(None, ge=1)
     """A mutation that would take more multiplications for one sample is refused."""
 
@@ -213,8 +233,8 @@ class TrainingConfig(_Section):
     """At least so many optimiser steps a generation: small portions are enlarged, then repeated."""
     shift: float = Field(0.0, ge=0, le=0.5)
     """Half of the training images are moved at random, in each dimension by up to this part of their size."""
-    flip: bool = False
-    """Half of the training images, drawn at random, are mirrored left to right; other data stays as it is."""
+    flip: bool | Literal["auto"] = False
+    """Half of the training images are mirrored left to right; auto (planned runs): if that is harmless."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
@@ -239,6 +259,8 @@ class TrainingConfig(_Section):
     """The samples that fitness is measured on; with validation the test set is used once, at the end."""
     validation_fraction: float = Field(0.1, gt=0, lt=1)
     """The stratified part of the training set that is kept for validation."""
+    validation_most: int | None = Field(None, ge=1)
+    """How many samples that is at most."""
     class_weights: Literal["none", "balanced"] = "none"
     """Whether the loss weighs classes by the inverse of their frequency."""
     losses: bool = False
@@ -265,6 +287,15 @@ class TrainingConfig(_Section):
         json_schema_extra={"allowed": "cpu, mps, cuda or cuda:N"},
     )
     """Where networks are trained."""
+
+    def validation_part(self, samples: int) -> float:
+        """The part of so many samples that is kept for validation.
+
+        >>> TrainingConfig(validation_fraction=0.2, validation_most=5000).validation_part(50_000)
+        0.1
+        """
+        most = self.validation_most
+        return self.validation_fraction if most is None else min(self.validation_fraction, most / samples)
 
 
 class DataConfig(_Section):

@@ -45,6 +45,16 @@ class _Layers:
     origins: dict[str, str] = field(default_factory=dict)
 
     def lay(self, layer: Layer, origin: str) -> None:
+        evolution = layer.get("evolution", {})
+        if "generations" in evolution and "minutes" not in evolution:
+            # Whoever counts generations does not want a preset's minutes to count.
+            layer = {**layer, "evolution": {"minutes": None, **evolution}}
+        training = layer.get("training", {})
+        known = self.values.get("training", {}).get("optimiser")
+        if training.get("optimiser", known) != known and "optimiser_arguments" not in training:
+            # Another optimiser does not take a preset's arguments, and has nothing to inherit.
+            own = {"optimiser_arguments": {}, "optimiser_state": "fresh"}
+            layer = {**layer, "training": {**own, **training}}
         for section, changes in layer.items():
             self.values.setdefault(section, {}).update(changes)
             named = {fields.dotted(section, name): origin for name in changes}
@@ -79,7 +89,7 @@ def preset_names() -> tuple[str, ...]:
     """The packaged presets.
 
     >>> preset_names()
-    ('default', 'paper', 'published', 'residual')
+    ('default', 'layered', 'paper', 'published', 'residual')
     """
     files = resources.files("epicortex.config").joinpath("presets").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
+from epicortex import registry
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, changed
 from epicortex.config.fields import by_section, settings, shown, value_of
 from epicortex.ecosystem import budget
@@ -159,7 +160,7 @@ def state_of(folder: Path, config: Config) -> State:
 def is_finished(record: RunRecord, config: Config | None = None) -> bool:
     """Whether a run has come to its end, by these settings or by its own, and its champion was tested."""
     config = config or record.config
-    if limit_reached(Progress.of_history(record.history, config), config.evolution) is None:
+    if limit_reached(Progress.of_history(record.history, config, record.plan), config.evolution) is None:
         return False
     tested = record.config.training.fitness_on == "test"
     return tested or record.champion().facts.test_accuracy is not None
@@ -168,12 +169,18 @@ def is_finished(record: RunRecord, config: Config | None = None) -> bool:
 def differences(one: Config, other: Config) -> Iterator[str]:
     """The settings in which two runs differ, of those that its results or its length hang on.
 
-    A run has settled on its arithmetic; a plan that leaves the choice open takes either.
+    A run has settled on its arithmetic; a plan that leaves the choice open takes either. Settings of a family
+    that neither run is of do not count.
     """
     open_choice = "auto" in (one.training.backend, other.training.backend)
     passed = FREE | {_BACKEND} if open_choice else FREE
+    unused = registry.SHELVES["family"].built_in.keys() - {one.family, other.family}
     return (
-        name for name in settings() if name not in passed and value_of(one, name) != value_of(other, name)
+        name
+        for name, setting in settings().items()
+        if name not in passed
+        and setting.section not in unused
+        and value_of(one, name) != value_of(other, name)
     )
 
 
