@@ -81,7 +81,8 @@ def _line(kept: Kept) -> dict[str, Any]:
         "format": FORMAT,
         "run": kept.run.folder.as_posix(),
         "command": kept.command,
-        "settings": kept.config.model_dump(mode="json"),
+        # Without what is as ever: a setting that comes into being later is no difference.
+        "settings": kept.config.model_dump(mode="json", exclude_defaults=True),
         "figures": strict.plain(kept.figures),
     }
 
