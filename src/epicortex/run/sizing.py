@@ -121,7 +121,10 @@ def measured_speed(config: Config, family: Family[Any], engine: Engine) -> float
 
 def _founder(config: Config, family: Family[Any], cost: int, parameters: int) -> Any:
     if not isinstance(family, SizesFounders):
-        raise ConfigError(f"evolution.budget is planned; the family {family.name} cannot size founders")
+        raise ConfigError(
+            f"evolution.budget is planned; the family {family.name} cannot "
+            "size founders: take --preset layered, or another preset of its own"
+        )
     rng = generator(config.evolution.seed, "measuring")
     return family.founder(rng, max_cost=cost, max_parameters=parameters)
 
