@@ -39,6 +39,8 @@ _SMALLEST: Final = 12
 #: Mirrored images are as good as others where a network that never saw one does nearly as well on them.
 _MIRRORED: Final = 0.9
 _KNOWS: Final = 0.3
+#: Until this part of the run they may be found harmless.
+_UNDECIDED: Final = 0.35
 
 
 class PlannedBudget:
@@ -166,7 +168,7 @@ class PlannedBudget:
             main=main,
             small=small,
             scored=None if last and not searching else _SCORED[0 if searching else 1],
-            mirrored=self._config.training.flip == "auto" and searching and not flip,
+            mirrored=self._config.training.flip == "auto" and not flip and times[0] < _UNDECIDED,
         )
 
     @property
