@@ -30,7 +30,7 @@ _PROBE_STEPS: Final = 4096
 #: With more time, a part of it goes into more passes over the data, the rest into larger founders.
 _PASSES_POWER: Final = 0.63
 _USUAL_MINUTES: Final = 10.0
-#: A founder has no more parameters than one for so many numbers of the samples, or than a small data set needs.
+#: A founder has no more than one parameter for so many numbers of the samples, or than few samples need.
 _INPUTS_A_PARAMETER: Final = 900
 _FEW_PARAMETERS: Final = 30_000
 _TABLE_PARAMETERS: Final = 150
