@@ -1,4 +1,4 @@
-"""One run of one arm, in a process of its own: `python -m benchmarks.arms REQUEST`, with JSON in and out.
+"""One run of one arm, in a process of its own: `python -m benchmarks.arms`, with JSON in and out.
 
 The clock of every arm begins with its process, so that reading data and measuring speed count for all alike.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 from epicortex import machine
 from epicortex.errors import ConfigError, EpiCortexError
 
-#: What is not evolved by settings alone, and what each arm is, for the page of results.
+#: What each arm is, in the order of the tables.
 ARMS: Final = {
     "ours": "`epicortex evolve` as it is",
     "founder": "control (a): the middle founder of ours, trained for the whole time",
@@ -47,7 +47,7 @@ def run(request: dict[str, Any], began: float) -> dict[str, Any]:
     }
     folder = Path(request["folder"])
     if arm in NEED_OURS and ours is None:
-        raise ConfigError(f"the arm {arm} rests on the run of ours with the same data and seed; run that first")
+        raise ConfigError(f"the arm {arm} rests on ours with the same data, minutes and seed; run that first")
     if arm in ("cnn", "lenet", "forest"):
         return _by_hand(arm, data, **usual)
     from benchmarks import evolved
@@ -83,7 +83,7 @@ def main() -> int:
     """Read a request, run it, and print the figures as the last line."""
     began = time.monotonic() - machine.process_age()
     try:
-        figures = run(json.loads(sys.argv[1]), began)
+        figures = run(json.load(sys.stdin), began)
     except EpiCortexError as error:
         print(error, file=sys.stderr)
         return 2

@@ -88,9 +88,9 @@ def run_one(key: Key, ledger: Ledger) -> bool:
         request["ours"] = ours and dict(ours.figures)
     Path(request["folder"]).parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.arms", json.dumps(request)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, "-m", "benchmarks.arms"],
+        input=json.dumps(request),
+        capture_output=True,
         text=True,
         cwd=ROOT,
         env=_environment(key.cores),

@@ -1,7 +1,7 @@
-"""The arms that `evolve` runs: ours as a user has it, its ablations, and single structures trained throughout.
+"""The arms that `evolve` runs: ours as a user has it, its ablations, and single structures.
 
-An arm is a set of settings on top of the preset `default`, and sometimes a structure to train. What a run found
-comes back as plain figures.
+An arm is a set of settings on top of the preset `default`, and sometimes a structure to train. What a run
+found comes back as plain figures.
 """
 
 from __future__ import annotations

@@ -30,9 +30,14 @@ class Key:
     seed: int
 
     @property
+    def data_name(self) -> str:
+        """The data set as tables call it."""
+        return Path(self.data).name
+
+    @property
     def name(self) -> str:
         """A name for files, such as mnist-10min-ours-1."""
-        return f"{Path(self.data).name}-{self.minutes:g}min-{self.arm}-{self.seed}"
+        return f"{self.data_name}-{self.minutes:g}min-{self.arm}-{self.seed}"
 
 
 @dataclass(frozen=True, slots=True)

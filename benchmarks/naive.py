@@ -1,8 +1,8 @@
 """The naive search that classes of cost are there to improve on: one pool, equal work, the best four of six.
 
-All networks compete with each other, whatever they cost, and each gets the same multiplications; a smaller one
-takes more steps for them. After a comparison the four with the lowest validation loss stay, and two mutants of
-them are born. What wins is polished as in ours.
+All networks compete with each other, whatever they cost, and each gets the same multiplications; a smaller
+one takes more steps for them. After a comparison the four with the lowest validation loss stay, and two
+mutants of them are born. What wins is polished as in ours.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Control (c): Optuna searches the same space, with our arithmetic and recipe, then its best is trained.
 
-Two fifths of the time go into trials: short trainings on small images, one on each core, all of the same number
-of steps, which the median pruner ends early. TPE proposes structures that fit the limits ours begins with. The
-first trial is ours' middle founder. The best structure is then trained with new weights for the rest of the time.
+Two fifths of the time go into trials: short trainings on small images, one on each core, all of the same
+number of steps, which the median pruner ends early. TPE proposes structures that fit the limits ours begins
+with. The first trial is a network like the middle founder of ours. The best structure is then trained with
+new weights for the rest of the time.
 
 It needs `pip install optuna`.
 """
@@ -41,7 +42,7 @@ _SLICES: Final = 5
 _STAGES: Final = 4
 _SMALLEST: Final = 12
 _WIDEST: Final = 256
-#: Ours' middle founder.
+#: A network like the middle founder of ours.
 MIDDLE: Final[dict[str, Any]] = {
     "size": 0.5,
     "strides": "usual",
@@ -70,9 +71,7 @@ class Space:
             "strides": trial.suggest_categorical("strides", ["usual", "last kept", "one fewer"]),
             "widening": trial.suggest_float("widening", 1.0, 2.4),
             **{f"blocks{at}": trial.suggest_int(f"blocks{at}", 0, 2) for at in range(_STAGES)},
-            **{
-                f"width{at}": trial.suggest_float(f"width{at}", 0.7, 1.4, log=True) for at in range(_STAGES)
-            },
+            **{f"width{at}": trial.suggest_float(f"width{at}", 0.7, 1.4, log=True) for at in range(_STAGES)},
             "kernel_mix": trial.suggest_float("kernel_mix", 0.0, 0.5),
             "rate": trial.suggest_float("rate", 0.5, 2.0, log=True),
             "decay": trial.suggest_float("decay", 0.5, 2.0, log=True),
