@@ -148,9 +148,17 @@ class _Training:
 
 
 def train(
-    arm: str, data: DataSet, *, seed: int, seconds: float, began: float, cores: int, flips: bool
+    arm: str,
+    data: DataSet,
+    *,
+    seed: int,
+    seconds: float,
+    began: float,
+    cores: int,
+    flips: bool,
+    clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Train a model until so many seconds after `began` (as `time.monotonic` tells); what it came to."""
+    """Train a model until so many seconds after `began`, as the clock tells; what it came to."""
     torch.set_num_threads(cores)
     torch.manual_seed(seed)
     settings = epicortex.configure().training
@@ -159,35 +167,37 @@ def train(
     model = MODELS[arm](shape, len(data.classes))
     run = _Training(model, learnt, measured, flips, settings.shift, np.random.default_rng(seed))
     run.use_faster_format()
-    before = time.monotonic()
+    before = clock()
     run.accuracy(measured)
-    looking = time.monotonic() - before
+    looking = clock() - before
     test = split(data, "test", torch.device("cpu"))
     end = began + seconds - 1.2 * looking * (1 + len(test) / len(measured)) - 0.5
-    curve, validation = _fit(run, began, end)
+    curve, validation = _fit(run, began, end, clock)
     return {
         "test": run.accuracy(test),
         "validation": validation,
         "parameters": count(model),
         "multiplications": multiplications(model, shape),
-        "seconds": round(time.monotonic() - began, 2),
+        "seconds": round(clock() - began, 2),
         "curve": curve,
     }
 
 
-def _fit(run: _Training, began: float, end: float) -> tuple[list[list[float]], float]:
+def _fit(
+    run: _Training, began: float, end: float, clock: Callable[[], float]
+) -> tuple[list[list[float]], float]:
     """Train until `end` and go back to the best weights; the curve, and the best figure of validation."""
     optimiser = torch.optim.AdamW(run.model.parameters(), lr=RATE)
-    start = time.monotonic()
+    start = clock()
     whole, size = max(1e-3, end - start), min(BATCH, len(run.learnt))
     curve: list[list[float]] = []
     best, kept, order, look = -1.0, run.model.state_dict(), np.empty(0, np.int64), 1
     while True:
-        part = (time.monotonic() - start) / whole
+        part = (clock() - start) / whole
         if part >= look / _LOOKS or part >= 1:
             look = math.floor(part * _LOOKS) + 1
             now = run.accuracy(run.measured)
-            curve.append([round(time.monotonic() - began, 2), now])
+            curve.append([round(clock() - began, 2), now])
             if now >= best:
                 best, kept = now, copy.deepcopy(run.model.state_dict())
         if part >= 1:

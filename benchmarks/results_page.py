@@ -1,7 +1,7 @@
 """The tables and plots of docs/results/default.md, from the file of runs that `benchmarks.baselines` wrote.
 
 Prose is written by people. What stands between `<!-- table NAME -->` and `<!-- end -->` is written here, and
-nothing else is touched. Plots go into a folder beside the page, named as the page is.
+nothing else is touched. Plots, and a copy of the runs, go into a folder beside the page, named as the page.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ BARS: Final = {
     "svhn": {10: 0.965, 60: 0.970},
     "cifar10": {10: 0.870, 60: 0.905},
 }
+#: The runs behind the tables, beside the plots.
+KEPT: Final = "baselines.jsonl"
 _REGION: Final = re.compile(r"(<!-- table (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -61,6 +63,7 @@ def write(file: Path, page: Path) -> None:
     for name, picture in pictures.items():
         atomic.replace_text(folder / name, picture)
     atomic.replace_text(page, text)
+    atomic.replace_file(folder / KEPT, [file.read_bytes()])
 
 
 def accuracy(runs: Sequence[Run]) -> str:
