@@ -14,6 +14,7 @@ from benchmarks import arms, baselines, by_hand, curves, evolved, naive, own_dat
 from benchmarks.ledger import Key, Ledger
 
 import epicortex
+from epicortex.data.values import measure
 from epicortex.families.family import Problem
 from epicortex.families.residual import ResidualFamily
 
@@ -285,7 +286,9 @@ def test_photographs_become_a_folder_that_is_read_back(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     classes = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
     x, y = rng.integers(256, size=(60, 3, 32, 32), dtype=np.uint8), np.arange(60) % 10
-    data = replace(epicortex.load_data("digits"), x_train=x, y_train=y, x_test=x, y_test=y, classes=classes)
+    data = epicortex.DataSet(
+        name="cifar10", x_train=x, y_train=y, x_test=x, y_test=y, classes=classes, scaling=measure(x, 255.0)
+    )
     folder = own_data.make_photographs(tmp_path / "photographs", data, each=4)
     read = epicortex.load_data(folder)
     assert read.classes == own_data.PHOTOGRAPHED
