@@ -38,7 +38,7 @@ PHOTOGRAPHS: Final = frozenset({"cifar10", "photographs"})
 
 def run(request: dict[str, Any], began: float) -> dict[str, Any]:
     """The figures of a run; `request` has its key, its folder, and for some arms the figures of ours."""
-    arm, data, ours = request["arm"], request["data"], request.get("ours")
+    arm, data, ours = request["arm"], request["data"], request.get("ours") or {}
     usual: dict[str, Any] = {
         "seed": request["seed"],
         "minutes": request["minutes"],
@@ -46,7 +46,7 @@ def run(request: dict[str, Any], began: float) -> dict[str, Any]:
         "began": began,
     }
     folder = Path(request["folder"])
-    if arm in NEED_OURS and ours is None:
+    if arm in NEED_OURS and not ours:
         raise ConfigError(f"the arm {arm} rests on ours with the same data, minutes and seed; run that first")
     if arm in ("cnn", "lenet", "forest"):
         return _by_hand(arm, data, **usual)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from benchmarks.ledger import Run
 _POINTS: Final = 120
 _SIZE: Final = (9.0, 4.6)
 #: The same bytes for the same runs.
-_FIXED: Final = {"svg.hashsalt": "epicortex", "svg.fonttype": "none", "font.family": "sans-serif"}
+_FIXED: Final[dict[Any, Any]] = {"svg.hashsalt": "epicortex", "svg.fonttype": "none"}
 
 
 def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[np.ndarray, np.ndarray]:

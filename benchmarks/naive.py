@@ -81,7 +81,7 @@ class BestOfPool(ChallengerSelection):
         self, parents: Sequence[Individual], id: int, state: EcosystemState, family: Family[Any]
     ) -> Individual | None:
         rng = generator(self._config.evolution.seed, "mutant", generation=state.generation, network=id)
-        parent = parents[rng.integers(len(parents))]
+        parent = parents[int(rng.integers(len(parents)))]
         for _ in range(_TRIES):
             tried = family.mutate(parent.phenotype, grow=0.5, relative_fitness=0.5, rng=rng)
             if tried.phenotype is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -37,17 +38,18 @@ def write(file: Path, page: Path) -> None:
         raise DataError(f"{file} has no runs")
     finished = [run for run in runs if run.ending == "finished"]
     pictures = {}
-    for data, minutes in _settings(finished):
-        group = _of(finished, data, minutes)
-        name = f"{data}-{minutes:g}min.svg"
-        if drawn := curves.picture(group, f"{data}, {minutes:g} minutes"):
-            pictures[name] = drawn
+    for setting in _settings(finished):
+        name = f"{setting.data}-{setting.minutes:g}min-{setting.cores}.svg"
+        if drawn := curves.picture(setting.of(finished), str(setting)):
+            pictures[name] = str(setting), drawn
     tables: dict[str, Callable[[], str]] = {
         "accuracy": lambda: accuracy(finished),
         "paired": lambda: paired(finished),
         "front": lambda: fronts(finished),
         "runs": lambda: every_run(runs),
-        "plots": lambda: "\n\n".join(f"![{name[:-4]}]({page.stem}/{name})" for name in pictures) + "\n",
+        "plots": lambda: (
+            "\n\n".join(f"![{words}]({page.stem}/{name})" for name, (words, _) in pictures.items()) + "\n"
+        ),
     }
 
     def filled(match: re.Match[str]) -> str:
@@ -60,7 +62,7 @@ def write(file: Path, page: Path) -> None:
     text = _REGION.sub(filled, page.read_text("utf-8"))
     folder = page.with_suffix("")
     folder.mkdir(exist_ok=True)
-    for name, picture in pictures.items():
+    for name, (_, picture) in pictures.items():
         atomic.replace_text(folder / name, picture)
     atomic.replace_text(page, text)
     atomic.replace_file(folder / KEPT, [file.read_bytes()])
@@ -69,17 +71,17 @@ def write(file: Path, page: Path) -> None:
 def accuracy(runs: Sequence[Run]) -> str:
     """For each data set and time: every arm with the mean and the range of its runs."""
     parts = []
-    for data, minutes in _settings(runs):
-        bar = BARS.get(data, {}).get(int(minutes))
-        wanted = f" (the bar: {bar:.1%})" if bar and minutes == int(minutes) else ""
+    for setting in _settings(runs):
+        bar = BARS.get(setting.data, {}).get(setting.minutes)
+        wanted = f" (the bar: {100 * bar:.1f} %)" if bar else ""
         lines = []
-        for arm, group in _by_arm(_of(runs, data, minutes)):
+        for arm, group in _by_arm(setting.of(runs)):
             tests = [run.figures["test"] for run in group]
             lines.append(
                 [
                     arm,
                     ARMS[arm],
-                    f"{statistics.fmean(tests):.2%}",
+                    _percent(statistics.fmean(tests)),
                     ", ".join(f"{100 * test:.2f}" for test in tests),
                     _mean(group, "parameters"),
                     _mean(group, "multiplications"),
@@ -87,15 +89,15 @@ def accuracy(runs: Sequence[Run]) -> str:
                 ]
             )
         heads = ["arm", "what it is", "test", "runs", "parameters", "multiplications", "seconds"]
-        parts.append(f"**{data}, {minutes:g} minutes**{wanted}\n\n{_table(heads, lines)}")
+        parts.append(f"**{setting}**{wanted}\n\n{_table(heads, lines)}")
     return "\n".join(parts)
 
 
 def paired(runs: Sequence[Run]) -> str:
     """Ours less every other arm, seed by seed, in points of test accuracy."""
     lines = []
-    for data, minutes in _settings(runs):
-        group = _of(runs, data, minutes)
+    for setting in _settings(runs):
+        group = setting.of(runs)
         ours = {run.key.seed: run for run in group if run.key.arm == "ours"}
         for arm, others in _by_arm(group):
             pairs = [(ours[run.key.seed], run) for run in others if run.key.seed in ours]
@@ -104,10 +106,8 @@ def paired(runs: Sequence[Run]) -> str:
             gains = [100 * (one.figures["test"] - other.figures["test"]) for one, other in pairs]
             spread = f"{statistics.stdev(gains):.2f}" if len(gains) > 1 else "–"
             each = ", ".join(f"{gain:+.2f}" for gain in gains)
-            lines.append(
-                [data, f"{minutes:g}", arm, f"{statistics.fmean(gains):+.2f}", spread, each, _sizes(pairs)]
-            )
-    heads = ["data", "minutes", "ours less", "mean", "deviation", "each seed", "parameters of ours / of it"]
+            lines.append([str(setting), arm, f"{statistics.fmean(gains):+.2f}", spread, each, _sizes(pairs)])
+    heads = ["runs", "ours less", "mean", "deviation", "each seed", "parameters of ours / of it"]
     return _table(heads, lines)
 
 
@@ -120,7 +120,7 @@ def fronts(runs: Sequence[Run]) -> str:
             str(run.key.seed),
             f"{member['parameters']:,}",
             f"{member['multiplications']:,}",
-            f"{member['test']:.2%}",
+            _percent(member["test"]),
         ]
         for run in _sorted(runs)
         if run.key.arm == "ours"
@@ -157,15 +157,36 @@ def _ended(run: Run) -> str:
     return f"failed: {run.figures['reason']}" if run.ending == "failed" else run.ending
 
 
-def _settings(runs: Iterable[Run]) -> list[tuple[str, float]]:
-    """The data sets and times that there are runs of, in the order of the bars, then by name."""
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What runs have in common that may be compared."""
+
+    data: str
+    minutes: float
+    cores: int
+
+    def __str__(self) -> str:
+        minutes = "1 minute" if self.minutes == 1 else f"{self.minutes:g} minutes"
+        return f"{self.data}, {minutes}, {self.cores} {'core' if self.cores == 1 else 'cores'}"
+
+    def of(self, runs: Iterable[Run]) -> list[Run]:
+        """Those of the runs that are of this setting."""
+        return [run for run in runs if _setting(run) == self]
+
+
+def _setting(run: Run) -> _Setting:
+    return _Setting(run.key.data_name, run.key.minutes, run.key.cores)
+
+
+def _settings(runs: Iterable[Run]) -> list[_Setting]:
+    """What there are runs of: the shorter first, data sets in the order of the bars, then by name."""
     order = list(BARS)
-    found = {(run.key.data_name, run.key.minutes) for run in runs}
-    return sorted(found, key=lambda one: (one[1], order.index(one[0]) if one[0] in order else 99, one[0]))
 
+    def rank(one: _Setting) -> tuple[object, ...]:
+        known = order.index(one.data) if one.data in order else len(order)
+        return one.minutes, one.cores, known, one.data
 
-def _of(runs: Iterable[Run], data: str, minutes: float) -> list[Run]:
-    return [run for run in runs if (run.key.data_name, run.key.minutes) == (data, minutes)]
+    return sorted({_setting(run) for run in runs}, key=rank)
 
 
 def _by_arm(runs: Iterable[Run]) -> list[tuple[str, list[Run]]]:
@@ -191,7 +212,7 @@ def _mean(runs: Sequence[Run], name: str) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2%}"
+    return "–" if value is None else f"{100 * value:.2f} %"
 
 
 def _whole(value: float | None) -> str:

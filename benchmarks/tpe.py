@@ -27,7 +27,7 @@ from epicortex.config import Config
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Course, Job
 from epicortex.ecosystem.planned import rate
-from epicortex.errors import ConfigError
+from epicortex.errors import ConfigError, RunError
 from epicortex.families.family import Problem, Shape
 from epicortex.families.residual.founders import skeletons
 from epicortex.families.residual.genome import Block, Genome, Recipe, Stage
@@ -237,7 +237,7 @@ class _Trials:
             rates = rate(start / self.steps), rate(stop / self.steps)
             course = Course(stop - start, start, size=self._size, rates=rates, flip=self.flip, average=True)
             outcome = self.engine.submit(self._job(network, course)).result()
-            if outcome.failed or outcome.losses is None:
+            if outcome.fitness is None or outcome.losses is None:
                 raise optuna.TrialPruned
             network, value = outcome.phenotype, float(np.mean(outcome.losses))
             self._point(outcome.fitness)
@@ -256,7 +256,7 @@ def _best(trials: list[Any]) -> dict[str, Any]:
     """The trial that ended with the lowest loss; where none came to its end, the one that came furthest."""
     scored = [trial for trial in trials if trial.intermediate_values]
     if not scored:
-        return MIDDLE
+        raise RunError("no trial was scored in the time for trials; give it more minutes")
 
     def rank(trial: Any) -> tuple[int, float]:
         last = max(trial.intermediate_values)

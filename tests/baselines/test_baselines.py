@@ -106,16 +106,16 @@ def test_tables_fill_their_regions_and_leave_the_prose(tmp_path: Path) -> None:
     text = page.read_text()
     assert "old" not in text
     assert all(f"Before {name}." in text for name in names)
-    assert "95.15% | 95.10, 95.20" in text
-    assert "| digits | 0.5 | founder | +2.00 | 0.00 | +2.00, +2.00 | 1.00 |" in text
+    assert "95.15 % | 95.10, 95.20" in text
+    assert "| digits, 0.5 minutes, 2 cores | founder | +2.00 | 0.00 | +2.00, +2.00 | 1.00 |" in text
     assert "failed: no \\| memory" in text
     assert "| broken off |" in text
-    picture = (tmp_path / "page" / "digits-0.5min.svg").read_text()
+    picture = (tmp_path / "page" / "digits-0.5min-2.svg").read_text()
     assert (tmp_path / "page" / results_page.KEPT).read_bytes() == file.read_bytes()
     assert picture.count(">ours<") == picture.count(">founder<") == 1
     assert baselines.main(["--tables", str(file), "--page", str(page)]) == 0
     assert page.read_text() == text
-    assert (tmp_path / "page" / "digits-0.5min.svg").read_text() == picture
+    assert (tmp_path / "page" / "digits-0.5min-2.svg").read_text() == picture
 
 
 def test_the_page_of_results_has_every_table() -> None:
