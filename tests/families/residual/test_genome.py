@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from epicortex.errors import GenomeError
-from epicortex.families.family import Problem
-from epicortex.families.residual import Block, Genome, Recipe, Stage, sized_founder
+from epicortex.families.residual import Block, Genome, Recipe, Stage
 from epicortex.families.residual.layers import kernel_mask
 from epicortex.families.residual.network import Network
 from epicortex.families.residual.phenotype import from_arrays, to_arrays
