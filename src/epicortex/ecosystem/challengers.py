@@ -1,8 +1,9 @@
 """The selection `challengers`: the incumbent of a class never stops training, and others try to beat it.
 
 A challenger is a copy of the incumbent with one mutation. Both get the same work; then the one with the lower
-validation loss goes on as the incumbent. What the two have in common is averaged, so that nothing that was
-learned is lost; a new challenger forks from that. In polish, siblings are averaged after every generation.
+validation loss goes on as the incumbent. What the two have in common is averaged after every generation, so
+that nothing that was learned is lost, and they differ in little but the mutation. A new challenger forks
+from the winner. In polish, siblings are averaged in the same way.
 """
 
 from __future__ import annotations
@@ -84,25 +85,25 @@ class ChallengerSelection:
         if plan is not None and plan.phase == "polish":
             averaged = state if plan.last or not self._averages else _averaged_siblings(state, family)
             return Selected(averaged, 0, 0, 0, 0, 0, 0)
-        if plan is None or not plan.judge or not self._evolves:
+        if plan is None or plan.last or not self._evolves:
             return Selected(state, 0, 0, 0, 0, 0, 0)
-        judged = state if plan.last else self._merged(state, family)
-        return Selected(judged, 0, 0, 0, 0, 0, 0) if plan.last else self._challenged(judged, family)
+        shared = self._shared(state, family)
+        return self._challenged(shared, family) if plan.judge else Selected(shared, 0, 0, 0, 0, 0, 0)
 
-    def _merged(self, state: EcosystemState, family: Family[Any]) -> EcosystemState:
-        """Every winner with what it has in common with those that it beat, averaged."""
+    def _shared(self, state: EcosystemState, family: Family[Any]) -> EcosystemState:
+        """What the networks of a class have in common, averaged in each of them, but for the ruined ones."""
         if not self._averages:
             return state
-        networks = {network.id: network for network in state.networks}
+        phenotypes = {network.id: network.phenotype for network in state.networks}
         for group in census.by_species(census.evaluated(state.networks)).values():
-            winner = judge(group)
-            phenotype, count = winner.phenotype, 1
-            for other in group:
-                if other.id != winner.id and loss(other) <= _RUINED * loss(winner):
-                    phenotype = _average(family, phenotype, other.phenotype, count, self._config, other.id)
-                    count += 1
-            networks[winner.id] = replace(winner, phenotype=phenotype)
-        return replace(state, networks=tuple(networks.values()))
+            limit = _RUINED * min(map(loss, group))
+            sound = [one for one in group if loss(one) <= limit]
+            for one in sound:
+                others = [other.phenotype for other in sound if other.id != one.id]
+                phenotypes[one.id] = _mean(family, one.phenotype, others)
+        return replace(
+            state, networks=tuple(replace(one, phenotype=phenotypes[one.id]) for one in state.networks)
+        )
 
     def _challenged(self, state: EcosystemState, family: Family[Any]) -> Selected:
         """With new challengers for the winner of every class."""
@@ -188,22 +189,20 @@ def judge(group: Sequence[Individual]) -> Individual:
     return min(better, key=lambda one: (loss(one), one.id), default=incumbent)
 
 
-def _average(family: Family[Any], mean: Any, other: Any, count: int, config: Config, id: int) -> Any:
-    """The mean of `count` networks and one more, in the structure of the first."""
-    rng = generator(config.evolution.seed, "averaging", network=id)
-    return family.cross(mean, other, share=count / (count + 1), rng=rng)
+def _mean(family: Family[Any], first: Any, others: Sequence[Any]) -> Any:
+    """The mean of networks, in the structure of the first."""
+    mean, rng = first, np.random.default_rng(0)  # a mean draws nothing
+    for count, other in enumerate(others, 1):
+        mean = family.cross(mean, other, share=count / (count + 1), rng=rng)
+    return mean
 
 
 def _averaged_siblings(state: EcosystemState, family: Family[Any]) -> EcosystemState:
     """All siblings of a species with the mean of what they have learned."""
     means: dict[int, Any] = {}
     for species, group in census.by_species(census.evaluated(state.networks)).items():
-        mean = group[0].phenotype
-        for count, other in enumerate(group[1:], 1):
-            rng = np.random.default_rng(0)  # the mean of equal structures draws nothing
-            mean = family.cross(mean, other.phenotype, share=count / (count + 1), rng=rng)
         if len(group) > 1:
-            means[species] = mean
+            means[species] = _mean(family, group[0].phenotype, [other.phenotype for other in group[1:]])
     networks = tuple(
         replace(one, phenotype=means.get(one.species, one.phenotype)) if one.fitness is not None else one
         for one in state.networks
