@@ -263,6 +263,14 @@ def test_parents_share_by_relative_fitness_or_in_one_reading_by_a_fixed_ratio() 
     assert share(unfit, fit, settings(parent_shares="fixed").selection) == pytest.approx(0.269)
 
 
+def test_the_published_code_gives_the_fitter_of_two_the_logistic_of_1_and_equals_a_half() -> None:
+    own = settings(parent_shares="pair").selection
+    fit, unfit = network(1, relative_fitness=0.75), network(2, relative_fitness=0.7)
+    assert share(fit, unfit, own) == pytest.approx(expit(1))
+    assert share(unfit, fit, own) == pytest.approx(expit(-1))
+    assert share(fit, replace(fit, id=3), own) == 0.5
+
+
 def test_crossover_gets_the_share_of_the_first_parent() -> None:
     before = state([network(1, relative_fitness=0.9), network(2, relative_fitness=0.6)], average=NEVER_MUTATE)
     seen = set()

@@ -146,8 +146,8 @@ class SelectionConfig(_Section):
 
     parents: Literal["fitness", "even", "alone"] = "fitness"
     """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
-    parent_shares: Literal["fitness", "fixed", "even"] = "fitness"
-    """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
+    parent_shares: Literal["fitness", "pair", "fixed", "even"] = "fitness"
+    """Genes come as f_r1 : f_r2, as .731 : .269 (pair: equals share evenly, published code), or evenly."""
     complexity: Literal["falls", "rises"] = "falls"
     """Whether the relative complexity c_r falls or rises with the number of parameters."""
     averaging: bool = True

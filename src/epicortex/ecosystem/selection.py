@@ -20,7 +20,7 @@ from epicortex.ecosystem.strategies import Register, Selected
 from epicortex.families.family import Family, Mutation
 from epicortex.randomness import generator
 
-#: The fitter parent's part in the reading of the published code: the logistic of 1.
+#: The fitter parent's part where it is fixed: about the logistic of 1.
 FIXED_SHARE = 0.731
 #: The relative fitness of an average network.
 AVERAGE = 0.5
@@ -82,13 +82,17 @@ def worth(network: Individual, settings: SelectionConfig) -> float:
 
 
 def share(one: Individual, other: Individual, settings: SelectionConfig) -> float:
-    """The probability with which a gene comes from the first parent; of equals the visited one is fitter."""
-    if settings.parent_shares == "even":
-        return 0.5
-    if settings.parent_shares == "fixed":
-        return FIXED_SHARE if census.fitness(one) >= census.fitness(other) else 1 - FIXED_SHARE
+    """The probability with which a gene comes from the first parent, the one that is visited."""
     mine, yours = _known(one.relative_fitness), _known(other.relative_fitness)
-    return mine / (mine + yours)
+    match settings.parent_shares:
+        case "even":
+            return 0.5
+        case "fixed":
+            return FIXED_SHARE if census.fitness(one) >= census.fitness(other) else 1 - FIXED_SHARE
+        case "pair":  # standardised over two, values are −1 and 1, or 0 where they are equal
+            return relative([mine, yours])[0]
+        case "fitness":
+            return mine / (mine + yours)
 
 
 class _Visits:
