@@ -168,6 +168,8 @@ class BudgetConfig(_Section):
 
     newborns: Literal["trained", "scored"] = "trained"
     """Newborns are trained in their first generation, or only scored (published code)."""
+    founders: Literal["trained", "scored"] = "trained"
+    """Founders are trained in the first generation, or only scored (published code)."""
     learning_rate: Literal["constant", "aging"] = "constant"
     """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
     search: float = Field(0.35, ge=0, lt=1)

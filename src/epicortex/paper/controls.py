@@ -45,19 +45,28 @@ def ancestors(original: RunRecord) -> tuple[Ancestor, ...]:
     return lineage.trace(original.networks(), facts.network, until=facts.generation)
 
 
-def lineage_trainings(family: Iterable[Ancestor], *, newborns_trained: bool = True) -> int:
+def lineage_trainings(
+    family: Iterable[Ancestor], *, newborns_trained: bool = True, founders_trained: bool = True
+) -> int:
     """How often the champion and its ancestors were trained, each until it last passed on its genes.
 
     Each training is on one portion of the training set, so this also counts the samples that they saw.
     """
-    unborn = 0 if newborns_trained else 1
-    return sum(one.until - one.birth - (unborn if one.parents else 0) for one in family)
+    return sum(
+        one.until - one.birth - (0 if (newborns_trained if one.parents else founders_trained) else 1)
+        for one in family
+    )
 
 
 def of_lineage(original: RunRecord) -> int:
     """The trainings of the lineage of a run's champion."""
-    trained = original.config.budget.newborns == "trained"
-    return max(1, lineage_trainings(ancestors(original), newborns_trained=trained))
+    settings = original.config.budget
+    trainings = lineage_trainings(
+        ancestors(original),
+        newborns_trained=settings.newborns == "trained",
+        founders_trained=settings.founders == "trained",
+    )
+    return max(1, trainings)
 
 
 def _founders(_original: RunRecord, _trainings: int) -> dict[str, Any]:
