@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from epicortex.config import Config
@@ -73,27 +74,27 @@ def calibrate(state: EcosystemState, *, family: Family[Any], config: Config) -> 
     sign = 1 if config.selection.complexity == "rises" else -1  # 1 − logistic(z) is logistic(−z)
     c_r = {network.id: logistic(sign * z) for network, z in zip(fit, sizes, strict=True)}
 
+    start = 0.0 if config.selection.average_start == "zero" else None
+    follow = partial(averages.follow, rate=config.evolution.average_rate, start=start)
+
     def with_figures(network: Individual) -> Individual:
         if network.fitness is None:
             return network
-        average = averages.follow(network.average, network.fitness, rate=config.evolution.average_rate)
         return replace(
             network,
-            average=average,
+            average=follow(network.average, network.fitness),
             relative_fitness=f_r[network.id],
             relative_complexity=c_r[network.id],
         )
 
     moved = {
-        species.id: averages.follow(
-            species.average, mean_fitness(groups[species.id]), rate=config.evolution.average_rate
-        )
+        species.id: follow(species.average, mean_fitness(groups[species.id]))
         for species in state.species
         if species.id in groups
     }
     average = state.average
     if fit and not state.species:
-        average = averages.follow(average, mean_fitness(fit), rate=config.evolution.average_rate)
+        average = follow(average, mean_fitness(fit))
     return replace(
         state,
         networks=tuple(with_figures(network) for network in state.networks),
