@@ -410,6 +410,13 @@ def test_a_species_champion_may_be_mutated_once_all_others_have_left() -> None:
     assert (result.mutations, result.extinct) == (2, 1)
 
 
+def test_in_the_published_reading_champions_are_mutated_too() -> None:
+    networks = [network(id, "o" * (1 + id % 2), fitness=id / 10, relative_fitness=LITTLE) for id in range(1, 5)]
+    family = BeadFamily(mutation=nothing)
+    visited(state(networks, average=ALWAYS_MUTATE), family, champions="mutated")
+    assert sorted(mutated(family)) == [1, 2, 3, 4]
+
+
 def test_champions_are_fixed_before_anyone_moves() -> None:
     """Network 2 arrives in the species of network 3, and is fitter; network 3 stays spared all the same."""
     networks = [

@@ -152,6 +152,8 @@ class SelectionConfig(_Section):
     """Genes come as f_r1 : f_r2, as .731 : .269 (pair: equals share evenly, published code), or evenly."""
     complexity: Literal["falls", "rises"] = "falls"
     """Whether the relative complexity c_r falls or rises with the number of parameters."""
+    champions: Literal["spared", "mutated"] = "spared"
+    """The champions of the ecosystem and of species with others are not mutated, or are (published code)."""
     average_start: Literal["first", "zero"] = "first"
     """Moving averages start at the first fitness, or at 0, so that the first z is 1 (published code)."""
     averaging: bool = True

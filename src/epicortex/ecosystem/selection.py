@@ -179,6 +179,8 @@ class _Visits:
 
     def _is_spared(self, network: Individual) -> bool:
         """Whether a network may not be mutated in place: champions, but not one that is alone."""
+        if self._settings.champions == "mutated":
+            return False
         if network.id == self._champion:
             return True
         return network.id in self._champions and self._register.members(network.species) > 1
