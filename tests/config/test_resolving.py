@@ -94,6 +94,7 @@ def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_co
         "culling.spared": "ecosystem",
         "speciation.refused": "structural",
         "selection.average_start": "zero",
+        "speciation.grown_from": "previous",
         "selection.champions": "mutated",
     }
 

@@ -411,7 +411,9 @@ def test_a_species_champion_may_be_mutated_once_all_others_have_left() -> None:
 
 
 def test_in_the_published_reading_champions_are_mutated_too() -> None:
-    networks = [network(id, "o" * (1 + id % 2), fitness=id / 10, relative_fitness=LITTLE) for id in range(1, 5)]
+    networks = [
+        network(id, "o" * (1 + id % 2), fitness=id / 10, relative_fitness=LITTLE) for id in range(1, 5)
+    ]
     family = BeadFamily(mutation=nothing)
     visited(state(networks, average=ALWAYS_MUTATE), family, champions="mutated")
     assert sorted(mutated(family)) == [1, 2, 3, 4]

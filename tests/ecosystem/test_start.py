@@ -73,6 +73,15 @@ def test_each_further_species_grows_from_the_minimal_network_until_its_key_is_ne
         known.add(key)
 
 
+def test_in_the_published_reading_each_species_grows_from_the_one_before() -> None:
+    family = BeadFamily()
+    state = founded(family, initial_networks=8, initial_species=8, grown_from="previous")
+    keys = [one.key for one in state.species]
+    assert [len(key) for key in keys] == list(range(1, 9)), "a bead more each"
+    assert [call["phenotype"].colours for call in family.called("grow")] == keys[:-1]
+    assert len(family.called("minimal")) == 1
+
+
 def test_each_member_draws_its_own_shapes_and_weights() -> None:
     family = BeadFamily()
     state = founded(family, initial_networks=24, initial_species=3)

@@ -137,6 +137,8 @@ class SpeciationConfig(_Section):
 
     founders: Literal["varied", "alike"] = "varied"
     """Founders are varied, or all have the structure to start from, each with new weights of its own."""
+    grown_from: Literal["minimal", "previous"] = "minimal"
+    """Each further initial species grows from the minimal one, or from the one before (published code)."""
     refused: Literal["founding", "structural"] = "founding"
     """At the limit what would found a species is refused, or all change of structure (published code)."""
     classes: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field((1.0, 0.5, 0.25), min_length=1)
