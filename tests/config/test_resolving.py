@@ -91,6 +91,7 @@ def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_co
         "selection.parent_shares": "pair",
         "layered.kernel_start": "perimeter",
         "layered.kernel_weight": "nodes",
+        "layered.similarity": "strides",
         "culling.spared": "ecosystem",
         "speciation.refused": "structural",
         "selection.average_start": "zero",

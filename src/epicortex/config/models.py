@@ -205,6 +205,8 @@ class LayeredConfig(_Section):
     """The activation of fully connected layers; smooth is ½(√(x²+4)+x)−1."""
     kernel_start: Literal["area", "perimeter"] = "area"
     """New shapes are drawn with weight exp(−w·h) (area) or exp(−(w + h)) (perimeter, published code)."""
+    similarity: Literal["nodes", "strides"] = "nodes"
+    """Genomes overlap in all aligned layers, or only in those of equal stride (published code)."""
     layer_choice: Literal["parameters", "type"] = "parameters"
     """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
     kernel_weight: Literal["kernels", "nodes"] = "kernels"

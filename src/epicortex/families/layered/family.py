@@ -154,7 +154,8 @@ class LayeredFamily:
 
     def similarity(self, one: Phenotype, other: Phenotype) -> float:
         """The overlap of two genomes."""
-        return one.genome.similarity(other.genome)
+        strides = self.rules.similarity == "strides"
+        return one.genome.similarity(other.genome, strides=strides)
 
     def parameters(self, phenotype: Phenotype) -> int:
         """All weights and biases."""

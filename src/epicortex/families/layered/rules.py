@@ -17,6 +17,7 @@ class Rules:
     kernel_temperature: float = 1.0
     stride_temperature: float = 1.0
     kernel_start: Literal["area", "perimeter"] = "area"
+    similarity: Literal["nodes", "strides"] = "nodes"
     layer_choice: Literal["parameters", "type"] = "parameters"
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
     mutation_choice: Literal["weights", "fitness", "even"] = "weights"
@@ -30,6 +31,7 @@ class Rules:
             kernel_temperature=evolution.kernel_temperature,
             stride_temperature=evolution.stride_temperature,
             kernel_start=layered.kernel_start,
+            similarity=layered.similarity,
             layer_choice=layered.layer_choice,
             kernel_weight=layered.kernel_weight,
             mutation_choice=layered.mutation_choice,
