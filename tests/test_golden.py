@@ -24,8 +24,8 @@ GENERATIONS = 10
 GOLDEN = {
     ("paper", True): "0ca7e9e0cb4ce8a3380838d86477330491cc81dbc8c7ca68fa112d7e922bb55e",
     ("paper", False): "4f5f9b30040387b63a45090f89d32d4b04cb5ea456fff64468f8c9240a8dae3a",
-    ("published", True): "f6cfb93b43e7dc0c1e2f18bd7a0fffcc0954454c3f73c24c903284d019c9c664",
-    ("published", False): "497c549879d444d0e9542b5f1dd3386a575f109d78a62d141970f9ced5ffcf82",
+    ("published", True): "447bead455ff3d41f33a6cb73793e723e709d7fc991b65b624b30a0b21590801",
+    ("published", False): "9b9643d9666fc0386f92d068f0c2c3a0afd57e408a1216dbb71bc2748a8ebe5d",
     ("layered", True): "68040da6f51b06aed3c853244c59f42ad00f96ccd28ff672117e10d9123b2f21",
     ("layered", False): "ec993c369ec8ea6d10bc33c55379b1c2dda0a9e6bc583311591ea4ff314e4511",
 }

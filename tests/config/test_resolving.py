@@ -87,7 +87,7 @@ def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_co
     assert {name: value for name, value in own.items() if value != fields.value_of(paper, name)} == {
         "budget.newborns": "scored",
         "budget.founders": "scored",
-        "layered.mutation_choice": "fitness",
+        "layered.mutation_choice": "fitness_first",
         "selection.parent_shares": "pair",
         "layered.kernel_start": "perimeter",
         "layered.kernel_weight": "nodes",

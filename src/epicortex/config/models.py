@@ -211,8 +211,8 @@ class LayeredConfig(_Section):
     """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
     """The kernel mutation's weight uses the mean number of kernels per layer, or of all nodes per layer."""
-    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
-    """The mutation type follows eqs 3 to 6, is kernel with probability f_r, or is even (published code)."""
+    mutation_choice: Literal["weights", "fitness_first", "fitness", "even"] = "weights"
+    """The type follows eqs 3 to 6, is kernel with probability f_r (first: published code), or is even."""
 
 
 class ResidualConfig(_Section):

@@ -36,6 +36,32 @@ ALL = tuple(OPERATORS.values())
 ROOMY = Genome((1, 12, 12), (ConvLayer(((3, 3), (1, 3)), (2, 2)), FullLayer(4)), 5)
 
 
+FIRST = Rules(mutation_choice="fitness_first")
+
+
+def test_in_the_published_reading_a_kernel_is_resized_by_fitness_and_fails_where_there_is_none() -> None:
+    rng = np.random.default_rng(1)
+    bare = Genome((1, 12, 12), (FullLayer(4),), 5)
+    done = [run(ALL, rng, genome=bare, relative_fitness=0.3, rules=FIRST) for _ in range(400)]
+    failed = [one for one in done if one.phenotype is None]
+    assert {one.type for one in failed} == {"kernel"}
+    assert {one.type for one in done if one.phenotype is not None} == {"layer", "node"}
+    assert follows(Counter(one.phenotype is None for one in done), {True: 0.3, False: 0.7})
+
+
+def test_in_the_published_reading_direction_and_type_are_drawn_together_among_the_possible() -> None:
+    operators = [Fixed("a", 1.0, ["grow"]), Fixed("b", 3.0), Fixed("kernel", 9.0)]
+    rng = np.random.default_rng(2)
+    done = Counter(
+        (one.type, one.direction)
+        for one in (run(operators, rng, grow=0.2, relative_fitness=0.0, rules=FIRST) for _ in range(2000))
+    )
+    weights = {("a", "grow"): 0.2, ("b", "grow"): 0.6, ("b", "shrink"): 2.4}
+    assert follows(done, {pair: weight / 3.2 for pair, weight in weights.items()})
+    only = run([Fixed("a", 1.0, ["grow"])], rng, grow=0.0, relative_fitness=0.0, rules=FIRST)
+    assert (only.type, only.direction) == ("a", "grow")
+
+
 class Fixed:
     """An operator that is possible where it is told to be, weighs what it is told, and changes nothing."""
 

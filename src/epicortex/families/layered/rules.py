@@ -20,7 +20,7 @@ class Rules:
     similarity: Literal["nodes", "strides"] = "nodes"
     layer_choice: Literal["parameters", "type"] = "parameters"
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
-    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
+    mutation_choice: Literal["weights", "fitness_first", "fitness", "even"] = "weights"
 
     @classmethod
     def from_config(cls, config: Config) -> Rules:
