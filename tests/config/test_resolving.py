@@ -97,6 +97,9 @@ def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_co
         "selection.average_start": "zero",
         "speciation.grown_from": "previous",
         "selection.champions": "mutated",
+        "selection.deviation": "running",
+        "selection.clones": "exact",
+        "layered.targets": "size",
     }
 
 

@@ -53,7 +53,9 @@ class PaperSelection:
         means = {species: mean_fitness(group) for species, group in groups.items()}
         rng = generator(self._config.evolution.seed, "species order", generation=generation)
         even = self._config.selection.parents == "even"
-        by_mean = draws.order([AVERAGE] * len(means) if even else relative(list(means.values())), rng)
+        running = self._config.selection.deviation == "running"
+        standings = [AVERAGE] * len(means) if even else relative(list(means.values()), running=running)
+        by_mean = draws.order(standings, rng)
         species_averages = {species.id: species.average for species in state.species} or {0: state.average}
         for species in (list(groups)[place] for place in by_mean):
             z = averages.standing(species_averages[species], means[species])
@@ -140,12 +142,17 @@ class _Visits:
         network = self._networks[id]
         alone = self._settings.parents == "alone"
         partner = network if alone else self._networks[partners.draw(rng)]
-        if rng.random() < self._mating_probability(network, partner):
+        mates = rng.random() < self._mating_probability(network, partner)
+        if mates:
             self._mate(network, partner, rng)
-        elif rng.random() < mutation_probability and not self._is_spared(network):
+        may_mutate = not mates or self._settings.mating == "proportional"
+        if may_mutate and rng.random() < mutation_probability and not self._is_spared(network):
             self._mutate(network, rng)
 
     def _mating_probability(self, network: Individual, partner: Individual) -> float:
+        if self._settings.mating == "proportional":
+            affinity = self._register.affinity(self._family, network, partner)
+            return worth(network, self._settings) * affinity
         if len(self._born) >= self._most_offspring:
             return 0.0
         return mating_probability(
@@ -159,7 +166,8 @@ class _Visits:
         """A child of two, or of a network that drew itself a clone; none if it would be too large."""
         if partner.id == network.id:
             parents: tuple[int, ...] = (network.id,)
-            phenotype = self._family.clone(network.phenotype, rng)
+            exact = self._settings.clones == "exact"
+            phenotype = network.phenotype if exact else self._family.clone(network.phenotype, rng)
         else:
             parents = (network.id, partner.id)
             part = share(network, partner, self._settings)

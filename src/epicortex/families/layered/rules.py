@@ -17,6 +17,7 @@ class Rules:
     kernel_temperature: float = 1.0
     stride_temperature: float = 1.0
     kernel_start: Literal["area", "perimeter"] = "area"
+    targets: Literal["even", "size"] = "even"
     similarity: Literal["nodes", "strides"] = "nodes"
     layer_choice: Literal["parameters", "type"] = "parameters"
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
@@ -31,6 +32,7 @@ class Rules:
             kernel_temperature=evolution.kernel_temperature,
             stride_temperature=evolution.stride_temperature,
             kernel_start=layered.kernel_start,
+            targets=layered.targets,
             similarity=layered.similarity,
             layer_choice=layered.layer_choice,
             kernel_weight=layered.kernel_weight,
