@@ -46,8 +46,8 @@ def test_the_published_codes_deviation_is_too_large_but_right_for_two(values: li
     """Recomputed from its definition with exact means: every step adds its part of the squares, over n."""
     own = 0.0
     for n in range(2, len(values) + 1):
-        before, after = statistics.fmean(values[: n - 1]), statistics.fmean(values[:n])
-        own += (values[n - 1] - before) * (values[n - 1] - after) / n
+        before, now = statistics.fmean(values[: n - 1]), statistics.fmean(values[:n])
+        own += (values[n - 1] - before) * (values[n - 1] - now) / n
     assert running_variance(values) == pytest.approx(own, abs=1e-12)
     assert running_variance(values) >= statistics.pvariance(values) - 1e-12
     assert running_variance(values[:2]) == pytest.approx(statistics.pvariance(values[:2]), abs=1e-12)

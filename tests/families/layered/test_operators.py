@@ -380,9 +380,11 @@ def test_in_the_published_reading_kernels_grow_by_the_size_one_place_to_the_left
     """Growing: height by the channels, width by the height. Shrinking: by the inverse of the same."""
     published = Rules(targets="size")
     before = drawn(Genome((4, 16, 16), (conv((3, 5), (5, 3)),), 3))
+    sizes: dict[tuple[Shape, int], float]
     sizes = {((5, 5), 0): 4, ((3, 7), 0): 3, ((7, 3), 1): 4, ((5, 5), 1): 5}
+    inverse: dict[tuple[Shape, int], float]
     inverse = {((1, 5), 0): 1 / 4, ((3, 3), 0): 1 / 3, ((3, 3), 1): 1 / 4, ((5, 1), 1): 1 / 5}
-    for direction, odds in (("grow", sizes), ("shrink", inverse)):
+    for direction, odds in zip(DIRECTIONS, (sizes, inverse), strict=True):
         seen: Counter[tuple[Shape, int]] = Counter()
         for seed in range(600):
             after = apply("kernel", before, direction, seed, published).phenotype.genome.hidden[0].kernels
@@ -394,16 +396,14 @@ def test_in_the_published_reading_kernels_grow_by_the_size_one_place_to_the_left
 def test_in_the_published_reading_large_strides_grow_and_small_ones_shrink() -> None:
     published = Rules(targets="size")
     before = drawn(Genome((1, 16, 16), (conv((1, 1), stride=(2, 4)),), 3))
-    larger = Counter(
-        apply("stride", before, "shrink", seed, published).phenotype.genome.hidden[0].stride
-        for seed in range(400)
-    )
-    assert follows(larger, {(3, 4): 2, (2, 5): 4})
-    smaller = Counter(
-        apply("stride", before, "grow", seed, published).phenotype.genome.hidden[0].stride
-        for seed in range(400)
-    )
-    assert follows(smaller, {(1, 4): 1 / 2, (2, 3): 1 / 4})
+    smaller: dict[Shape, float] = {(1, 4): 1 / 2, (2, 3): 1 / 4}
+    larger: dict[Shape, float] = {(3, 4): 2, (2, 5): 4}
+    for direction, odds in zip(DIRECTIONS, (smaller, larger), strict=True):
+        seen: Counter[Shape] = Counter(
+            apply("stride", before, direction, seed, published).phenotype.genome.hidden[0].stride
+            for seed in range(400)
+        )
+        assert follows(seen, odds)
 
 
 def test_a_growing_stride_crops_the_kernels_above_to_their_new_limit_on_the_centre() -> None:
