@@ -69,11 +69,12 @@ class EvolutionConfig(_Section):
     )
     """What makes a species: the family's key, a class of cost, or none, so that any two networks may mate."""
     selection: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, challengers or the name of a rule of your own"}
+        "paper", json_schema_extra={"allowed": "paper, credit, challengers or the name of a rule of your own"}
     )
     """Who mates, who mutates and who rests."""
     culling: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, beaten or the name of a rule of your own"}
+        "paper",
+        json_schema_extra={"allowed": "paper, improvement, age, beaten or the name of a rule of your own"},
     )
     """Who is removed when there are too many."""
     budget: PartName = Field(
@@ -139,8 +140,8 @@ class SpeciationConfig(_Section):
     """Founders are varied, or all have the structure to start from, each with new weights of its own."""
     grown_from: Literal["minimal", "previous"] = "minimal"
     """Each further initial species grows from the minimal one, or from the one before (published code)."""
-    refused: Literal["founding", "structural"] = "founding"
-    """At the limit what would found a species is refused, or all change of structure (published code)."""
+    refused: Literal["founding", "structural", "nothing"] = "founding"
+    """At the limit founding a species is refused, or all change of structure (published code), or nothing."""
     classes: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field((1.0, 0.5, 0.25), min_length=1)
     """The speciation `cost`: the classes, as parts of the cost of the largest founder."""
 

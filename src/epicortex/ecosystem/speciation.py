@@ -5,6 +5,7 @@ A species is the set of networks with one key. It exists while it has a member; 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -27,11 +28,12 @@ class SpeciesByKey:
 
     def register(self, state: EcosystemState, *, generation: int) -> KeyRegister:
         """Species by their keys, with the limit in force."""
+        refused = self._config.speciation.refused
         return KeyRegister(
             state,
             generation=generation,
-            limit=self._config.evolution.species_limit,
-            strict=self._config.speciation.refused == "structural",
+            limit=sys.maxsize if refused == "nothing" else self._config.evolution.species_limit,
+            strict=refused == "structural",
         )
 
 

@@ -137,5 +137,7 @@ class EcosystemState:
     """The moving average of the mean fitness of all; kept only without speciation, as no species has one."""
     tally: Tally | None = None
     """What the last complete generation did."""
+    credit: Mapping[str, float] = field(default_factory=dict)
+    """What the types of mutations are credited with, by type and direction, where selection goes by it."""
     plan: Plan | None = None
     """How the last generation was spent, or the next one will be; None where the run is not planned."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -133,6 +134,16 @@ class LayeredFamily:
             operators=self.operators,
             rules=self.rules,
             rng=rng,
+        )
+
+    def credited(self, credit: Mapping[str, float]) -> LayeredFamily:
+        """The family, its mutations drawn by what their types are credited with."""
+        return LayeredFamily(
+            self.problem,
+            rules=replace(self.rules, credit=tuple(sorted(credit.items()))),
+            activations=self.activations,
+            operators=self.operators,
+            start=self.start,
         )
 
     def cross(self, one: Phenotype, other: Phenotype, *, share: float, rng: np.random.Generator) -> Phenotype:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from epicortex.families.family import Direction, Mutation
 from epicortex.families.layered.operators import OPERATORS, Mutated, Operator
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.families.layered.rules import Rules
+from epicortex.families.layered.statistics import Statistics
 
 
 def mutate(
@@ -34,6 +36,8 @@ def mutate(
     >>> done.type, done.direction, str(done.phenotype.genome)
     ('layer', 'grow', 'conv[1×3 1×3 1×1 1×1 1×1 1×1 1×1 1×1 1×1 1×1] → out 10')
     """
+    if rules.credit is not None:
+        return _by_credit(phenotype, grow, dict(rules.credit), operators, rules, rng)
     if rules.mutation_choice == "fitness_first":
         return _by_fitness_first(phenotype, grow, relative_fitness, operators, rules, rng)
     first: Direction = "grow" if rng.random() < grow else "shrink"
@@ -75,6 +79,47 @@ def _by_fitness_first(
         weights = of_type
     operator, direction = pairs[int(rng.choice(len(pairs), p=weights / weights.sum()))]
     return _attempt(operator, phenotype, direction, rules, rng)
+
+
+#: What a type has that has not earned anything yet, and the least that any has: none dies out.
+NEW_CREDIT: Final = 0.5
+LEAST_CREDIT: Final = 0.05
+
+
+def _by_credit(
+    phenotype: Phenotype,
+    grow: float,
+    credit: Mapping[str, float],
+    operators: Sequence[Operator],
+    rules: Rules,
+    rng: np.random.Generator,
+) -> Mutation[Phenotype]:
+    """The direction as ever, then the type by its credit; nodes that do good come several at a time."""
+    first: Direction = "grow" if rng.random() < grow else "shrink"
+    for direction in (first, "shrink" if first == "grow" else "grow"):
+        possible = [operator for operator in operators if operator.possible(phenotype.genome, direction)]
+        if not possible:
+            continue
+        own = [credit.get(f"{operator.name} {direction}", NEW_CREDIT) for operator in possible]
+        weights = np.maximum(own, LEAST_CREDIT)
+        place = int(rng.choice(len(possible), p=weights / weights.sum()))
+        done = _attempt(possible[place], phenotype, direction, rules, rng)
+        if (possible[place].name, direction) != ("node", "grow") or done.phenotype is None:
+            return done
+        return _with_more_nodes(done, own[place], possible[place], rules, rng)
+    return Mutation(None, "none", first)
+
+
+def _with_more_nodes(
+    done: Mutation[Phenotype], credit: float, operator: Operator, rules: Rules, rng: np.random.Generator
+) -> Mutation[Phenotype]:
+    """As many more nodes as the credit is above average: up to what a layer has in the mean."""
+    assert done.phenotype is not None
+    more = int(max(0.0, 2 * credit - 1) * Statistics.of(done.phenotype.genome).nodes_per_layer)
+    for _ in range(more):
+        done = _attempt(operator, done.phenotype, "grow", rules, rng)
+        assert done.phenotype is not None
+    return done
 
 
 def _attempt(

@@ -23,6 +23,9 @@ class Rules:
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
     mutation_choice: Literal["weights", "fitness_first", "fitness", "even"] = "weights"
 
+    credit: tuple[tuple[str, float], ...] | None = None
+    """What each type and direction is credited with, where types are drawn by that."""
+
     @classmethod
     def from_config(cls, config: Config) -> Rules:
         """The rules that a run's settings ask for."""
