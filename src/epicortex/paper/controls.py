@@ -93,6 +93,14 @@ def _random(_original: RunRecord, _trainings: int) -> dict[str, Any]:
     return {"selection.parents": "even", "selection.parent_shares": "even"}
 
 
+def _drift(original: RunRecord, trainings: int) -> dict[str, Any]:
+    return {
+        **_random(original, trainings),
+        "selection.champions": "mutated",
+        "evolution.culling": "age",
+    }
+
+
 CONTROLS: Final[dict[str, Control]] = {
     control.name: control
     for control in (
@@ -123,5 +131,15 @@ CONTROLS: Final[dict[str, Control]] = {
             "the chance to mate and the parents' shares are even. Mutation and culling are as ever.",
             _random,
         ),
+        Control(
+            "drift",
+            "drift only",
+            "Whatever mutation does is kept regardless of fitness: as random parents, and champions are not "
+            "spared, and culling goes by age alone. Mutation goes on as ever, so this is what chance alone "
+            "makes of kernels (`all` does not include it).",
+            _drift,
+        ),
     )
 }
+#: What `all` stands for: the controls that take something away from evolution to see what is left.
+ALL: Final = tuple(name for name in CONTROLS if name != "drift")
