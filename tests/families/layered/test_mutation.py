@@ -47,7 +47,8 @@ def test_in_the_published_reading_a_kernel_is_resized_by_fitness_and_fails_where
     assert {one.type for one in failed} == {"kernel"}
     assert {one.type for one in done if one.phenotype is not None} == {"layer", "node"}
     odds: dict[str, float] = {"fails": 0.3, "succeeds": 0.7}
-    assert follows(Counter("fails" if one.phenotype is None else "succeeds" for one in done), odds)
+    counts: Counter[str] = Counter("fails" if one.phenotype is None else "succeeds" for one in done)
+    assert follows(counts, odds)
 
 
 def test_in_the_published_reading_direction_and_type_are_drawn_together_among_the_possible() -> None:
