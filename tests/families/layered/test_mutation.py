@@ -54,7 +54,7 @@ def test_in_the_published_reading_a_kernel_is_resized_by_fitness_and_fails_where
 def test_in_the_published_reading_direction_and_type_are_drawn_together_among_the_possible() -> None:
     operators = [Fixed("a", 1.0, ["grow"]), Fixed("b", 3.0), Fixed("kernel", 9.0)]
     rng = np.random.default_rng(2)
-    done = Counter(
+    done: Counter[tuple[str, str]] = Counter(
         (one.type, one.direction)
         for one in (run(operators, rng, grow=0.2, relative_fitness=0.0, rules=FIRST) for _ in range(2000))
     )
