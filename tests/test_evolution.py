@@ -170,7 +170,7 @@ def test_offspring_fitness_is_the_mean_of_newborns_before_training_and_generatio
     assert tally.offspring_fitness == pytest.approx(sum(expected) / len(expected))
 
 
-def test_the_runs_champion_is_kept_by_value_and_of_equals_the_later_one() -> None:
+def test_the_runs_champion_is_kept_by_value_and_of_equals_the_smaller_then_the_later_one() -> None:
     rules = evolution()
     now = rules.start()
     jobs = rules.ask(now)
@@ -182,7 +182,18 @@ def test_the_runs_champion_is_kept_by_value_and_of_equals_the_later_one() -> Non
     lower = rules.tell(step.state, [outcome(job, 0.8) for job in rules.ask(step.state)]).state
     assert lower.champion is champion
     assert (lower.champion_generation, lower.last_rise) == (1, 1)
-    equal = rules.tell(step.state, [outcome(job, 0.9) for job in rules.ask(step.state)]).state
+    size = sum(champion.phenotype.sizes)
+
+    def with_equals(*, extra: int) -> EcosystemState:
+        """The next generation: one network is as fit as the champion, and this much larger."""
+        jobs = rules.ask(step.state)
+        twin = replace(jobs[0].phenotype, sizes=(size + extra,), colours="o")
+        answers = [outcome(job, 0.2) for job in jobs]
+        return rules.tell(step.state, [replace(answers[0], fitness=0.9, phenotype=twin), *answers[1:]]).state
+
+    assert with_equals(extra=1).champion is champion
+    assert with_equals(extra=1).champion_generation == 1
+    equal = with_equals(extra=0)
     assert equal.champion is not champion
     assert (equal.champion_generation, equal.last_rise) == (2, 1)
     higher = rules.tell(equal, [outcome(job, 0.91) for job in rules.ask(equal)]).state

@@ -24,8 +24,8 @@ GENERATIONS = 10
 GOLDEN = {
     ("paper", True): "0ca7e9e0cb4ce8a3380838d86477330491cc81dbc8c7ca68fa112d7e922bb55e",
     ("paper", False): "4f5f9b30040387b63a45090f89d32d4b04cb5ea456fff64468f8c9240a8dae3a",
-    ("published", True): "6875603268b37b43d29cc55b2f110404ae111749dcedab437969e7b5f6743c36",
-    ("published", False): "621893cc9124d13ba695f47cf9fd5d37fb4cd781022462cb23ac660e9fd1a5d0",
+    ("published", True): "7db080855953e84a07e11d0a0b81d8d9d3c5bcee7f8a0ceb54c6a04d1c503d32",
+    ("published", False): "9d0f03b77cd757e721a8804c68d1d9fab3e8f31ea0381a83f0caf1418b0b7c1a",
     ("layered", True): "68040da6f51b06aed3c853244c59f42ad00f96ccd28ff672117e10d9123b2f21",
     ("layered", False): "ec993c369ec8ea6d10bc33c55379b1c2dda0a9e6bc583311591ea4ff314e4511",
 }

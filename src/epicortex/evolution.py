@@ -127,14 +127,19 @@ def stop_reason(
 
 
 def _with_champion(state: EcosystemState, family: Family[Any]) -> EcosystemState:
-    """Keep this generation's champion by value if none was fitter; of equals the later has learned longer."""
-    best = census.champion(state.networks, family)
+    """Keep this generation's champion by value, unless one before was fitter, or as fit and smaller.
+
+    Of equals of one size the later has learned longer.
+    """
+    best, before = census.champion(state.networks, family), state.champion
     if best is None:
         return state
-    highest = -math.inf if state.champion is None else census.fitness(state.champion)
-    if census.fitness(best) < highest:
-        return state
-    rise = state.generation if census.fitness(best) > highest else state.last_rise
+    rises = before is None or census.fitness(best) > census.fitness(before)
+    if before is not None and not rises:
+        larger = family.parameters(best.phenotype) > family.parameters(before.phenotype)
+        if census.fitness(best) < census.fitness(before) or larger:
+            return state
+    rise = state.generation if rises else state.last_rise
     return replace(state, champion=best, champion_generation=state.generation, last_rise=rise)
 
 

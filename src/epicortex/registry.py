@@ -72,6 +72,7 @@ SHELVES: Final = {
         "epicortex.selection",
         {
             "paper": "epicortex.ecosystem.selection:PaperSelection",
+            "credit": "epicortex.ecosystem.credit:CreditSelection",
             "challengers": "epicortex.ecosystem.challengers:ChallengerSelection",
         },
     ),
@@ -81,6 +82,8 @@ SHELVES: Final = {
         "epicortex.culling",
         {
             "paper": "epicortex.ecosystem.culling:PaperCulling",
+            "age": "epicortex.ecosystem.culling:AgeCulling",
+            "improvement": "epicortex.ecosystem.improvement:ImprovementCulling",
             "beaten": "epicortex.ecosystem.challengers:OutcompetedCulling",
         },
     ),

@@ -86,11 +86,20 @@ def test_the_published_preset_is_the_paper_with_the_readings_of_the_published_co
     own = {name: fields.value_of(published, name) for name in fields.settings()}
     assert {name: value for name, value in own.items() if value != fields.value_of(paper, name)} == {
         "budget.newborns": "scored",
-        "layered.mutation_choice": "fitness",
-        "selection.parent_shares": "fixed",
+        "budget.founders": "scored",
+        "layered.mutation_choice": "fitness_first",
+        "selection.parent_shares": "pair",
         "layered.kernel_start": "perimeter",
         "layered.kernel_weight": "nodes",
+        "layered.similarity": "strides",
         "culling.spared": "ecosystem",
+        "speciation.refused": "structural",
+        "selection.average_start": "zero",
+        "speciation.grown_from": "previous",
+        "selection.champions": "mutated",
+        "selection.deviation": "running",
+        "selection.clones": "exact",
+        "layered.targets": "size",
     }
 
 

@@ -12,10 +12,13 @@ from epicortex.cli import main
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 COMMANDS = {
     "full": ("--runs", "2"),
-    "mnist-published": ("mnist", "--runs", "1", "--preset", "published"),
+    "mnist-published": (
+        *("mnist", "--runs", "1"),
+        *("--preset", str(RESULTS / "mnist-published" / "settings.toml")),
+    ),
 }
 #: Not committed, and drawn by docs/pictures.
-OTHER = ("page.html", "readings-speciation-on.svg", "readings-speciation-off.svg")
+OTHER = ("page.html", "settings.toml", "readings-speciation-on.svg", "readings-speciation-off.svg")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -23,6 +23,14 @@ def run(values: list[float], rate: float = 0.5) -> MovingAverage:
     return average
 
 
+@given(st.floats(0.01, 1))
+def test_one_that_starts_at_zero_stands_one_deviation_below_its_first_value(value: float) -> None:
+    average = follow(None, value, rate=0.5, start=0.0)
+    assert average.mean == value / 2
+    assert standing(average, value) == pytest.approx(1)
+    assert standing(follow(None, 0.0, rate=0.5, start=0.0), 0.0) == 0
+
+
 @given(st.lists(fitness, min_size=1, max_size=12), st.sampled_from([0.25, 0.5, 0.9]))
 def test_it_is_the_exponentially_weighted_mean_and_variance_of_all_values(
     values: list[float], rate: float

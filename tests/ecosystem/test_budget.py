@@ -85,6 +85,17 @@ def test_what_is_spent_after_each_generation_is_counted_one_by_one(
     assert budget.whole(history, own) == whole
 
 
+def test_in_the_published_reading_founders_are_only_scored_and_no_training_is_spent_on_them() -> None:
+    own = settings.resolve("paper", {**SIZES, "budget.founders": "scored", "evolution.generations": 2})
+    result = evolve("digits", own)
+    start = evolve("digits", settings.resolve("paper", {**SIZES, "evolution.generations": 1}))
+    assert budget.spent(result.history[:1], own) == 0
+    assert budget.spent(result.history, own) == result.history[1].networks
+    untrained, trained = (run.history[0].highest_fitness or 0 for run in (result, start))
+    assert untrained < trained, "nobody was trained"
+    assert result.history[0].offspring_fitness is None, "founders are no offspring"
+
+
 def test_without_a_budget_the_jobs_stay_as_they_are() -> None:
     asked = jobs(5)
     assert budget.limited(asked, lines(100, 100), Config()) == asked

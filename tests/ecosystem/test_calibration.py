@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import zscore
 
-from epicortex.ecosystem.calibration import calibrate, logistic, relative
+from epicortex.ecosystem.calibration import calibrate, logistic, relative, running_variance
 from epicortex.ecosystem.state import Individual, MovingAverage
 from tests.ecosystem.world import BeadFamily, network, settings, state
 
@@ -39,6 +39,24 @@ def expected(values: list[float]) -> list[float]:
     if statistics.pstdev(values) <= 1e-9 * max(1, abs(statistics.fmean(values))):
         return [0.5] * len(values)
     return [float(expit(z)) for z in zscore(values)]
+
+
+@given(st.lists(fitness, min_size=1, max_size=20))
+def test_the_published_codes_deviation_is_too_large_but_right_for_two(values: list[float]) -> None:
+    """Recomputed from its definition with exact means: every step adds its part of the squares, over n."""
+    own = 0.0
+    for n in range(2, len(values) + 1):
+        before, now = statistics.fmean(values[: n - 1]), statistics.fmean(values[:n])
+        own += (values[n - 1] - before) * (values[n - 1] - now) / n
+    assert running_variance(values) == pytest.approx(own, abs=1e-12)
+    assert running_variance(values) >= statistics.pvariance(values) - 1e-12
+    assert running_variance(values[:2]) == pytest.approx(statistics.pvariance(values[:2]), abs=1e-12)
+    members = [network(id, fitness=value) for id, value in enumerate(values, 1)]
+    after = calibrate(state(members), family=BeadFamily(), config=settings(deviation="running")).networks
+    mean, deviation = statistics.fmean(values), math.sqrt(own)
+    for one, value in zip(after, values, strict=True):
+        z = (value - mean) / deviation if deviation > 1e-9 else 0.0
+        assert one.relative_fitness == pytest.approx(float(expit(z)), abs=1e-6)
 
 
 @given(ecosystems(), st.booleans(), st.sampled_from(["falls", "rises"]))

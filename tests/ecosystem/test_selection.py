@@ -263,6 +263,42 @@ def test_parents_share_by_relative_fitness_or_in_one_reading_by_a_fixed_ratio() 
     assert share(unfit, fit, settings(parent_shares="fixed").selection) == pytest.approx(0.269)
 
 
+def test_the_published_code_gives_the_fitter_of_two_the_logistic_of_1_and_equals_a_half() -> None:
+    own = settings(parent_shares="pair").selection
+    fit, unfit = network(1, relative_fitness=0.75), network(2, relative_fitness=0.7)
+    assert share(fit, unfit, own) == pytest.approx(expit(1))
+    assert share(unfit, fit, own) == pytest.approx(expit(-1))
+    assert share(fit, replace(fit, id=3), own) == 0.5
+
+
+def test_in_the_published_reading_clones_are_exact() -> None:
+    before = state([network(1, relative_fitness=1.0)], average=NEVER_MUTATE)
+    exact, resized = BeadFamily(), BeadFamily()
+    children = [one for one in visited(before, exact, clones="exact").state.networks if one.parents]
+    assert [one.phenotype for one in children] in ([], [before.networks[0].phenotype])
+    visited(before, resized)
+    assert exact.called("clone") == []
+    both = [replace(one, relative_fitness=1.0) for one in (network(1), network(2))]
+    born = visited(state(both, average=NEVER_MUTATE), BeadFamily(), parents="alone", clones="exact")
+    assert born.offspring == 1
+    assert born.state.networks[-1].phenotype in [one.phenotype for one in both]
+
+
+def test_in_the_papers_plain_words_each_is_a_parent_with_chance_f_r_and_may_mutate_as_well() -> None:
+    chances = {1: 0.9, 2: 0.5, 3: 0.2, 4: 0.7}
+    networks = [network(id, relative_fitness=f_r, fitness=0.1) for id, f_r in chances.items()]
+    before = state([*networks, network(5, relative_fitness=0.5, fitness=0.9)], average=ALWAYS_MUTATE)
+    times = 1500
+    parents: Counter[int] = Counter()
+    for generation in range(times):
+        family = BeadFamily(mutation=nothing)
+        result = visited(before, family, generation=generation, mating="proportional")
+        parents.update(one.parents[0] for one in result.state.networks if one.parents)
+        assert sorted(mutated(family)) == [1, 2, 3, 4], "also those that mated; not the champion"
+    for id, chance in chances.items():
+        assert binomtest(parents[id], times, chance).pvalue > 1e-3
+
+
 def test_crossover_gets_the_share_of_the_first_parent() -> None:
     before = state([network(1, relative_fitness=0.9), network(2, relative_fitness=0.6)], average=NEVER_MUTATE)
     seen = set()
@@ -400,6 +436,15 @@ def test_a_species_champion_may_be_mutated_once_all_others_have_left() -> None:
     assert mutated(family) == [3, 2]
     assert [one.key for one in result.state.species] == ["o"]
     assert (result.mutations, result.extinct) == (2, 1)
+
+
+def test_in_the_published_reading_champions_are_mutated_too() -> None:
+    networks = [
+        network(id, "o" * (1 + id % 2), fitness=id / 10, relative_fitness=LITTLE) for id in range(1, 5)
+    ]
+    family = BeadFamily(mutation=nothing)
+    visited(state(networks, average=ALWAYS_MUTATE), family, champions="mutated")
+    assert sorted(mutated(family)) == [1, 2, 3, 4]
 
 
 def test_champions_are_fixed_before_anyone_moves() -> None:

@@ -62,6 +62,20 @@ def test_the_limit_in_force_is_at_most_half_of_the_networks() -> None:
     assert allowed.move(1, "ob") == 3
 
 
+def test_in_the_published_reading_nobody_moves_at_the_limit_but_who_is_alone_in_a_species() -> None:
+    start = state([network(1, "o"), network(2, "o"), network(3, "oa"), network(4, "ob")])
+    own = settings(max_networks=100, max_species=3)
+    assert world.register(start, generation=1, settings=own).move(1, "oa") == 2
+    strict = settings(max_networks=100, max_species=3, refused="structural")
+    register = world.register(start, generation=1, settings=strict)
+    assert register.move(1, "o") == 1, "a resized kernel changes no key"
+    assert register.move(1, "oa") is None
+    assert register.move(1, "oab") is None
+    assert register.move(2, "oab") == 4, "alone in its species, which dies out"
+    assert register.move(3, "o") == 1
+    assert register.move(1, "oab") == 4, "below the limit all is allowed"
+
+
 def test_a_species_notes_when_it_was_founded_and_starts_its_own_average() -> None:
     register = world.register(state([network(1), network(2)]), generation=8, settings=settings())
     register.move(1, "oa")

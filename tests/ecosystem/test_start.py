@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,6 +72,16 @@ def test_each_further_species_grows_from_the_minimal_network_until_its_key_is_ne
         assert all(seen in known for seen in walk), "it stopped growing as soon as the key was new"
         assert walk[:1] == (["o"] if known else [])
         known.add(key)
+
+
+def test_in_the_published_reading_each_species_grows_from_the_one_before() -> None:
+    family = BeadFamily()
+    state = founded(family, initial_networks=8, initial_species=8, grown_from="previous")
+    keys = [one.key for one in state.species]
+    assert all(key.startswith(before) and key != before for before, key in pairwise(keys))
+    grown = [call["phenotype"].colours for call in family.called("grow")]
+    assert list(dict.fromkeys(grown)) == keys[:-1], "until its key is new"
+    assert len(family.called("minimal")) == 1
 
 
 def test_each_member_draws_its_own_shapes_and_weights() -> None:

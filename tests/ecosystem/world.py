@@ -79,7 +79,11 @@ def settings(**changes: Any) -> Config:
 
 
 def _dotted(name: str) -> str:
-    return MOVED.get(f"evolution.{name}", f"evolution.{name}")
+    """The setting of this bare name: of format 1's, else of `evolution`, else the only one of that name."""
+    if (old := f"evolution.{name}") in MOVED:
+        return MOVED[old]
+    found = [one for one in fields.settings() if one == old or one.partition(".")[2] == name]
+    return old if old in found or len(found) != 1 else found[0]
 
 
 def start(settings: Config, family: Any, *, ancestor: Any | None = None) -> EcosystemState:

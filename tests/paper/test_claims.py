@@ -12,6 +12,7 @@ from epicortex.paper.claims import Claim, check, ends_of
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import DATA
 from epicortex.paper.results import Figures
+from epicortex.paper.statistics import holm
 from tests.paper.world import figures, history, level, results, slope
 
 OFFSPRING_RISES, OFFSPRING, AVERAGE, UNTRAINED, HIGHEST, STAGNATE, RISE, SIZE, REFUSED = range(9)
@@ -107,7 +108,39 @@ def test_a_claim_holds_in_part_where_one_data_set_says_otherwise() -> None:
     claim = claims(change)[AVERAGE]
     assert claim.verdict == "holds in part"
     assert [case.agrees for case in claim.cases] == [True, False, True, True]
-    assert claim.summary == ("holds in part: in 3 of 4 cases (1 run each, no difference significant at 0.05)")
+    assert claim.summary == (
+        "holds in part: in 3 of 4 cases (1 run each, no difference significant at 0.05 after Holm)"
+    )
+
+
+def test_the_tests_of_all_claims_are_corrected_together() -> None:
+    """Five runs of each mode whose figures never overlap: every p is the least that is possible, 2/252."""
+    runs = {
+        Experiment(data, mode): [
+            figures(
+                history(
+                    average=level(0.9 + 0.001 * seed - (0 if mode else 0.1)),
+                    offspring=level(0.8 + 0.001 * seed - (0 if mode else 0.1)),
+                    highest=level(BEST[data] + 0.0001 * seed),
+                )
+            )
+            for seed in range(5)
+        ]
+        for data in DATA
+        for mode in (True, False)
+    }
+    found = check(results(runs))
+    own = [case.p for claim in found for case in claim.cases if case.p is not None]
+    together = [case.adjusted for claim in found for case in claim.cases if case.p is not None]
+    assert together == holm(own)
+    assert len(own) == 4 * 4 + 2 * 2
+    clear = sum(p < 0.05 for p in own)
+    assert found[OFFSPRING].cases[0].p == pytest.approx(2 / 252)
+    assert found[OFFSPRING].cases[0].adjusted == pytest.approx(len(own) * 2 / 252)
+    assert clear == 16
+    assert "no difference significant at 0.05 after Holm" in found[OFFSPRING].summary
+    alone = check(results({one: several for one, several in runs.items() if one.data == "mnist"}))
+    assert "1 of 1 difference significant at 0.05 after Holm" in alone[OFFSPRING].summary
 
 
 def test_the_two_ways_to_count_newborns_are_judged_apart() -> None:
@@ -123,7 +156,7 @@ def test_of_some_experiments_a_claim_holds_so_far() -> None:
     found = claims(lambda data, mode: as_published(data, mode) if data == "mnist" else None)
     assert [claim.verdict for claim in found] == ["holds so far"] * 9 + ["open"] * 3
     assert found[AVERAGE].summary == (
-        "holds so far: in 1 of 1 case (1 run each, no difference significant at 0.05); 3 not run"
+        "holds so far: in 1 of 1 case (1 run each, no difference significant at 0.05 after Holm); 3 not run"
     )
     one_mode = claims(lambda data, mode: as_published(data, mode) if mode else None)
     assert one_mode[AVERAGE].verdict == "open"
@@ -140,8 +173,8 @@ def test_runs_without_a_figure_are_not_taken_for_runs_that_are_missing() -> None
 
     found = claims(change)
     assert found[UNTRAINED].summary == (
-        "holds so far: in 2 of 2 cases (1 run each, no difference significant at 0.05); 1 not run; "
-        "1 without a figure"
+        "holds so far: in 2 of 2 cases (1 run each, no difference significant at 0.05 after Holm); "
+        "1 not run; 1 without a figure"
     )
     assert (
         found[REFUSED].summary == "holds so far: in 2 of 2 cases (1 run each); 1 not run; 1 without a figure"
@@ -155,11 +188,15 @@ def test_a_verdict_says_how_many_runs_it_rests_on_and_whether_a_difference_is_si
         return [figures(history(average=level(base + place / 1000))) for place in range(number)]
 
     few = check(results({Experiment("mnist", True): runs(3, 0.9), Experiment("mnist", False): runs(5, 0.5)}))
-    assert few[AVERAGE].summary == "holds so far: in 1 of 1 case (3 runs each); 3 not run"
+    assert few[AVERAGE].cases[0].p == pytest.approx(2 / 56)
+    # Four such tests, of four claims, are too many for that.
+    assert few[AVERAGE].summary == (
+        "holds so far: in 1 of 1 case (3 runs each, no difference significant at 0.05 after Holm); 3 not run"
+    )
     assert few[SIZE].summary == "holds so far: in 2 of 2 cases (3 to 5 runs each); 6 not run"
     # Two and two runs can reach 0.33 at best.
     even = check(results({Experiment("mnist", True): runs(2, 0.9), Experiment("mnist", False): runs(2, 0.5)}))
-    assert "(2 runs each, no difference significant at 0.05)" in even[AVERAGE].summary
+    assert "(2 runs each, no difference significant at 0.05 after Holm)" in even[AVERAGE].summary
 
 
 def test_one_run_that_does_not_rise_refutes_that_offspring_do() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from epicortex.config.fields import settings, value_of
 from epicortex.families.layered.genome import Genome
-from epicortex.paper.controls import CONTROLS, of_lineage
+from epicortex.paper.controls import ALL, of_lineage
 from epicortex.paper.plan import PlannedRun, found
 from epicortex.run.record import read_run
 
@@ -33,7 +33,7 @@ def trainings(folder: Path) -> int:
     return number if limit is None else min(number, limit)
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", ALL)
 def test_every_control_costs_exactly_what_its_original_cost(name: str, experiment: Path) -> None:
     runs = controls(experiment, name)
     assert len(runs) == 4

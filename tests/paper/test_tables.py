@@ -18,7 +18,7 @@ from epicortex.cli import main
 from epicortex.config import changed
 from epicortex.config.resolving import resolve
 from epicortex.paper import output, tables
-from epicortex.paper.controls import CONTROLS
+from epicortex.paper.controls import ALL
 from epicortex.paper.notes import standing
 from epicortex.paper.plan import Experiment, Plan, found
 from epicortex.paper.results import figures as gathered
@@ -281,7 +281,7 @@ def test_controls_are_compared_with_evolution_and_few_runs_are_owned_up_to() -> 
 def test_many_comparisons_of_few_runs_are_owned_up_to_in_each_table_by_itself() -> None:
     five = [figures() for _ in range(5)]
     mnist, svhn = (
-        {Experiment(data, True, name): five for name in (None, *CONTROLS)} for data in ("mnist", "svhn")
+        {Experiment(data, True, name): five for name in (None, *ALL)} for data in ("mnist", "svhn")
     )
     assert tables.control_cautions(results(dict(list(mnist.items())[:2]))) == []
     for runs in (mnist, mnist | svhn):

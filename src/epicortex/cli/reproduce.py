@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -53,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
         "--controls",
         metavar="NAMES",
         default="",
-        help="all, or some of founders,champion,mutation,random: what is left without a part of evolution",
+        help="all (founders,champion,mutation,random), or some, or drift: without a part of evolution",
     )
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("reproduction"), help="where it goes")
     parser.add_argument("--preset", metavar="NAME|FILE.toml", default="paper", help="the settings (paper)")
@@ -69,6 +69,17 @@ def add_arguments(parser: Parser) -> None:
         action="extend",
         default=[],
         help="runs.jsonl of other places: their runs count, too, and are not run again",
+    )
+    parser.add_argument(
+        "--beside",
+        metavar="PRESET=DIR",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="results of other presets: summary.md says which claims hold under which",
+    )
+    parser.add_argument(
+        "--kernels", action="store_true", help="also write kernels.md: shapes of kernels, against drift only"
     )
     add_short(parser, {option: SHORT[option] for option in _SHORT})
     parser.add_argument("--quiet", action="store_true", help="print the results only")
@@ -86,8 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
     for name in plan.data:
         inventory.built_in(name)
     also = [one for path in arguments.also for one in results_file.read(path)]
+    beside = dict(_other_reading(arguments, text) for text in arguments.beside)
     if arguments.tables:
-        _report(plan, arguments.out, also)
+        _report(plan, arguments.out, also, beside, kernels=arguments.kernels)
         return 0
     if engines.enlisted(plan.config.training.engine):
         return 0
@@ -102,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         carried = carry_out(
             plan, arguments.out, observer, stopper.stop, command=arguments.command_line, spared=spared
         )
-        _report(plan, arguments.out, also)
+        _report(plan, arguments.out, also, beside, kernels=arguments.kernels)
     if carried.interrupted:
         print("stopped; the same command goes on")
         return 128 + (stopper.received or signal.SIGINT)
@@ -113,7 +125,7 @@ def planned(arguments: argparse.Namespace) -> Plan:
     """What was asked for; anything impossible is refused here."""
     from epicortex.config import fields
     from epicortex.config import resolving as settings
-    from epicortex.paper.controls import CONTROLS
+    from epicortex.paper.controls import ALL, CONTROLS
     from epicortex.paper.plan import Plan
     from epicortex.paper.published import DATA
 
@@ -141,8 +153,17 @@ def planned(arguments: argparse.Namespace) -> Plan:
         data=tuple(dict.fromkeys(arguments.data)) or tuple(DATA),
         speciation=speciation,
         runs=int(arguments.runs),
-        controls=tuple(name for name in CONTROLS if name in names or "all" in names),
+        controls=tuple(name for name in CONTROLS if name in names or ("all" in names and name in ALL)),
     )
+
+
+def _other_reading(arguments: argparse.Namespace, text: str) -> tuple[str, tuple[Plan, Path]]:
+    """A preset and the folder with its results: the same plan, but for the preset."""
+    name, equals, folder = text.partition("=")
+    if not (name and equals and folder):
+        raise UsageError(f"--beside is {text!r}; it must be PRESET=DIR, such as published=results/published")
+    other = argparse.Namespace(**{**vars(arguments), "preset": name})
+    return name, (planned(other), Path(folder))
 
 
 def _check_data(plan: Plan, due: Sequence[Due]) -> None:
@@ -161,14 +182,21 @@ def _check_data(plan: Plan, due: Sequence[Due]) -> None:
             )
 
 
-def _report(plan: Plan, out: Path, also: Iterable[Kept]) -> None:
+def _report(
+    plan: Plan,
+    out: Path,
+    also: Iterable[Kept],
+    beside: Mapping[str, tuple[Plan, Path]],
+    *,
+    kernels: bool = False,
+) -> None:
     """Write the results, and say in a few lines what they are."""
-    from epicortex.paper import notes, tables
+    from epicortex.paper import kernel_article, notes, tables
     from epicortex.paper.claims import check
     from epicortex.paper.output import write
     from epicortex.paper.published import MEASURES
 
-    results = write(plan, out, also)
+    results = write(plan, out, also, beside)
     for row in tables.rows(results):
         if row.ours and row.measure == next(iter(MEASURES)):
             print(
@@ -180,8 +208,10 @@ def _report(plan: Plan, out: Path, also: Iterable[Kept]) -> None:
             print(f"{claim.title}: {claim.summary}")
     for sentence in notes.standing(results):
         print(sentence)
-    files = (str(out / name) for name in ("page.html", "table.md", "table.csv", "runs.jsonl"))
+    files = (str(out / name) for name in ("page.html", "summary.md", "table.md", "table.csv", "runs.jsonl"))
     print(f"results   {', '.join(files)}")
+    if kernels:
+        print(f"kernels   {kernel_article.write(out)}")
 
 
 class _Observer:

@@ -69,11 +69,12 @@ class EvolutionConfig(_Section):
     )
     """What makes a species: the family's key, a class of cost, or none, so that any two networks may mate."""
     selection: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, challengers or the name of a rule of your own"}
+        "paper", json_schema_extra={"allowed": "paper, credit, challengers or the name of a rule of your own"}
     )
     """Who mates, who mutates and who rests."""
     culling: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, beaten or the name of a rule of your own"}
+        "paper",
+        json_schema_extra={"allowed": "paper, improvement, age, beaten or the name of a rule of your own"},
     )
     """Who is removed when there are too many."""
     budget: PartName = Field(
@@ -137,6 +138,10 @@ class SpeciationConfig(_Section):
 
     founders: Literal["varied", "alike"] = "varied"
     """Founders are varied, or all have the structure to start from, each with new weights of its own."""
+    grown_from: Literal["minimal", "previous"] = "minimal"
+    """Each further initial species grows from the minimal one, or from the one before (published code)."""
+    refused: Literal["founding", "structural", "nothing"] = "founding"
+    """At the limit founding a species is refused, or all change of structure (published code), or nothing."""
     classes: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field((1.0, 0.5, 0.25), min_length=1)
     """The speciation `cost`: the classes, as parts of the cost of the largest founder."""
 
@@ -146,10 +151,20 @@ class SelectionConfig(_Section):
 
     parents: Literal["fitness", "even", "alone"] = "fitness"
     """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
-    parent_shares: Literal["fitness", "fixed", "even"] = "fitness"
-    """Genes come from the parents as f_r1 : f_r2, .731 : .269 to the fitter (published code), or evenly."""
+    parent_shares: Literal["fitness", "pair", "fixed", "even"] = "fitness"
+    """Genes come as f_r1 : f_r2, as .731 : .269 (pair: equals share evenly, published code), or evenly."""
     complexity: Literal["falls", "rises"] = "falls"
     """Whether the relative complexity c_r falls or rises with the number of parameters."""
+    deviation: Literal["population", "running"] = "population"
+    """f_r and c_r divide by the standard deviation, or by what the published code takes for it."""
+    clones: Literal["resized", "exact"] = "resized"
+    """A network that drew itself gives a clone with one kernel resized, or an exact one (published code)."""
+    mating: Literal["crowding", "proportional"] = "crowding"
+    """Mating gets rarer with every birth (published code), or each network is a parent with chance f_r."""
+    champions: Literal["spared", "mutated"] = "spared"
+    """The champions of the ecosystem and of species with others are not mutated, or are (published code)."""
+    average_start: Literal["first", "zero"] = "first"
+    """Moving averages start at the first fitness, or at 0, so that the first z is 1 (published code)."""
     averaging: bool = True
     """The selection `challengers`: whether relatives are averaged."""
 
@@ -166,6 +181,8 @@ class BudgetConfig(_Section):
 
     newborns: Literal["trained", "scored"] = "trained"
     """Newborns are trained in their first generation, or only scored (published code)."""
+    founders: Literal["trained", "scored"] = "trained"
+    """Founders are trained in the first generation, or only scored (published code)."""
     learning_rate: Literal["constant", "aging"] = "constant"
     """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
     search: float = Field(0.35, ge=0, lt=1)
@@ -195,12 +212,16 @@ class LayeredConfig(_Section):
     """The activation of fully connected layers; smooth is ½(√(x²+4)+x)−1."""
     kernel_start: Literal["area", "perimeter"] = "area"
     """New shapes are drawn with weight exp(−w·h) (area) or exp(−(w + h)) (perimeter, published code)."""
+    targets: Literal["even", "size"] = "even"
+    """Which kernel or stride changes is drawn evenly, or by size (published code)."""
+    similarity: Literal["nodes", "strides"] = "nodes"
+    """Genomes overlap in all aligned layers, or only in those of equal stride (published code)."""
     layer_choice: Literal["parameters", "type"] = "parameters"
     """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
     """The kernel mutation's weight uses the mean number of kernels per layer, or of all nodes per layer."""
-    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
-    """The mutation type follows eqs 3 to 6, is kernel with probability f_r, or is even (published code)."""
+    mutation_choice: Literal["weights", "fitness_first", "fitness", "even"] = "weights"
+    """The type follows eqs 3 to 6, is kernel with probability f_r (first: published code), or is even."""
 
 
 class ResidualConfig(_Section):

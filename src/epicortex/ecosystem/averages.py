@@ -11,14 +11,19 @@ import math
 from epicortex.ecosystem.state import MovingAverage
 
 
-def follow(average: MovingAverage | None, value: float, *, rate: float) -> MovingAverage:
-    """The average after one more value; it starts at the first, with no variance.
+def follow(
+    average: MovingAverage | None, value: float, *, rate: float, start: float | None = None
+) -> MovingAverage:
+    """The average after one more value; it starts at the first, with no variance, or where one says.
 
     >>> follow(MovingAverage(0.5), 0.7, rate=0.5)
     MovingAverage(mean=0.6, variance=0.009999999999999995)
+    >>> follow(None, 0.7, rate=0.5), follow(None, 0.5, rate=0.5, start=0.0)
+    (MovingAverage(mean=0.7, variance=0.0), MovingAverage(mean=0.25, variance=0.0625))
     """
-    if average is None:
+    if average is None and start is None:
         return MovingAverage(value)
+    average = average or MovingAverage(start or 0.0)
     distance = value - average.mean
     return MovingAverage(
         mean=average.mean + rate * distance,

@@ -37,15 +37,17 @@ class PaperBudget:
 
     def _job(self, network: Individual, generation: int) -> Job:
         # Founders are no newborns.
-        newborn = network.birth == generation - 1 and network.birth > 0
+        young = network.birth == generation - 1
+        newborn = young and network.birth > 0
         settings = self._config.budget
+        untrained = (settings.newborns if newborn else settings.founders) == "scored"
         return Job(
             network=network.id,
             generation=generation,
             seed=self._config.evolution.seed,
             phenotype=network.phenotype,
             newborn=newborn,
-            train=not (newborn and settings.newborns == "scored"),
+            train=not (young and untrained),
             rate=_aging(network) if settings.learning_rate == "aging" else 1.0,
         )
 
@@ -85,8 +87,10 @@ def whole(history: Sequence[Counts], config: Config) -> int:
 def _asked(history: Sequence[Counts], config: Config) -> list[int]:
     """The trainings that all generations up to each would take."""
     scored = config.budget.newborns == "scored"
-    newborns = [0, *(one.offspring if scored else 0 for one in history[:-1])]
-    return list(accumulate(one.networks - born for one, born in zip(history, newborns, strict=False)))
+    born = [0, *(one.offspring if scored else 0 for one in history[:-1])]
+    if config.budget.founders == "scored" and history:
+        born[0] = history[0].networks
+    return list(accumulate(one.networks - young for one, young in zip(history, born, strict=False)))
 
 
 def limited(jobs: Sequence[Job], history: Sequence[Counts], config: Config) -> tuple[Job, ...]:

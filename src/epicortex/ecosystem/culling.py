@@ -5,6 +5,7 @@ Newborns and champions are never drawn. Which species that empties is found out 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -27,27 +28,56 @@ class PaperCulling:
         self, state: EcosystemState, *, generation: int, family: Family[Any], rng: np.random.Generator
     ) -> Culled:
         """Remove the failed, then draw while there are more than `max_networks`."""
-        most = self._config.evolution.max_networks
         networks = tuple(network for network in state.networks if network.failed is None)
-        surplus = max(0, len(networks) - most)
-        drawn: set[int] = set()
-        warnings: tuple[str, ...] = ()
-        if surplus:
-            safe = protected(
-                networks, generation=generation, family=family, spared=self._config.culling.spared
-            )
-            candidates = [network for network in networks if network.id not in safe]
-            places = draws.order([weight(network) for network in candidates], rng)
-            drawn = {candidates[place].id for place in places[:surplus]}
-            if surplus > len(candidates):
-                left = len(networks) - len(drawn)
-                warnings = (
-                    f"generation {generation}: {left} networks stay, more than max_networks "
-                    f"({most}), since all of them are newborns or champions",
-                )
-        survivors = tuple(network for network in networks if network.id not in drawn)
-        species, extinct = speciation.without_empty(state.species, survivors)
-        return Culled(replace(state, networks=survivors, species=species), len(drawn), extinct, warnings)
+        spared = self._config.culling.spared
+        safe = protected(networks, generation=generation, family=family, spared=spared)
+        return drawn_out(
+            state, weight, safe, most=self._config.evolution.max_networks, generation=generation, rng=rng
+        )
+
+
+class AgeCulling:
+    """For controls: the old go, whatever their fitness and size. Only newborns are safe."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def cull(
+        self, state: EcosystemState, *, generation: int, family: Family[Any], rng: np.random.Generator
+    ) -> Culled:
+        """Remove the failed, then draw by age while there are more than `max_networks`."""
+        del family
+        newborns = {network.id for network in state.networks if network.birth == generation}
+        most = self._config.evolution.max_networks
+        return drawn_out(
+            state, lambda network: network.age, newborns, most=most, generation=generation, rng=rng
+        )
+
+
+def drawn_out(
+    state: EcosystemState,
+    weight: Callable[[Individual], float],
+    safe: Collection[int],
+    *,
+    most: int,
+    generation: int,
+    rng: np.random.Generator,
+) -> Culled:
+    """The state without the failed, and without as many others, drawn by weight, as there are too many."""
+    networks = tuple(network for network in state.networks if network.failed is None)
+    surplus = max(0, len(networks) - most)
+    candidates = [network for network in networks if network.id not in safe] if surplus else []
+    places = draws.order([weight(network) for network in candidates], rng) if candidates else []
+    drawn = {candidates[place].id for place in places[:surplus]}
+    warnings: tuple[str, ...] = ()
+    if surplus > len(candidates):
+        warnings = (
+            f"generation {generation}: {len(networks) - len(drawn)} networks stay, more than max_networks "
+            f"({most}), since all of them are newborns or champions",
+        )
+    survivors = tuple(network for network in networks if network.id not in drawn)
+    species, extinct = speciation.without_empty(state.species, survivors)
+    return Culled(replace(state, networks=survivors, species=species), len(drawn), extinct, warnings)
 
 
 def weight(network: Individual) -> float:

@@ -20,7 +20,7 @@ from epicortex.ecosystem.strategies import Register, Selected
 from epicortex.families.family import Family, Mutation
 from epicortex.randomness import generator
 
-#: The fitter parent's part in the reading of the published code: the logistic of 1.
+#: The fitter parent's part where it is fixed: about the logistic of 1.
 FIXED_SHARE = 0.731
 #: The relative fitness of an average network.
 AVERAGE = 0.5
@@ -53,7 +53,9 @@ class PaperSelection:
         means = {species: mean_fitness(group) for species, group in groups.items()}
         rng = generator(self._config.evolution.seed, "species order", generation=generation)
         even = self._config.selection.parents == "even"
-        by_mean = draws.order([AVERAGE] * len(means) if even else relative(list(means.values())), rng)
+        running = self._config.selection.deviation == "running"
+        standings = [AVERAGE] * len(means) if even else relative(list(means.values()), running=running)
+        by_mean = draws.order(standings, rng)
         species_averages = {species.id: species.average for species in state.species} or {0: state.average}
         for species in (list(groups)[place] for place in by_mean):
             z = averages.standing(species_averages[species], means[species])
@@ -82,13 +84,17 @@ def worth(network: Individual, settings: SelectionConfig) -> float:
 
 
 def share(one: Individual, other: Individual, settings: SelectionConfig) -> float:
-    """The probability with which a gene comes from the first parent; of equals the visited one is fitter."""
-    if settings.parent_shares == "even":
-        return 0.5
-    if settings.parent_shares == "fixed":
-        return FIXED_SHARE if census.fitness(one) >= census.fitness(other) else 1 - FIXED_SHARE
+    """The probability with which a gene comes from the first parent, the one that is visited."""
     mine, yours = _known(one.relative_fitness), _known(other.relative_fitness)
-    return mine / (mine + yours)
+    match settings.parent_shares:
+        case "even":
+            return 0.5
+        case "fixed":
+            return FIXED_SHARE if census.fitness(one) >= census.fitness(other) else 1 - FIXED_SHARE
+        case "pair":  # standardised over two, values are −1 and 1, or 0 where they are equal
+            return relative([mine, yours])[0]
+        case "fitness":
+            return mine / (mine + yours)
 
 
 class _Visits:
@@ -136,12 +142,17 @@ class _Visits:
         network = self._networks[id]
         alone = self._settings.parents == "alone"
         partner = network if alone else self._networks[partners.draw(rng)]
-        if rng.random() < self._mating_probability(network, partner):
+        mates = rng.random() < self._mating_probability(network, partner)
+        if mates:
             self._mate(network, partner, rng)
-        elif rng.random() < mutation_probability and not self._is_spared(network):
+        may_mutate = not mates or self._settings.mating == "proportional"
+        if may_mutate and rng.random() < mutation_probability and not self._is_spared(network):
             self._mutate(network, rng)
 
     def _mating_probability(self, network: Individual, partner: Individual) -> float:
+        if self._settings.mating == "proportional":
+            affinity = self._register.affinity(self._family, network, partner)
+            return worth(network, self._settings) * affinity
         if len(self._born) >= self._most_offspring:
             return 0.0
         return mating_probability(
@@ -155,7 +166,8 @@ class _Visits:
         """A child of two, or of a network that drew itself a clone; none if it would be too large."""
         if partner.id == network.id:
             parents: tuple[int, ...] = (network.id,)
-            phenotype = self._family.clone(network.phenotype, rng)
+            exact = self._settings.clones == "exact"
+            phenotype = network.phenotype if exact else self._family.clone(network.phenotype, rng)
         else:
             parents = (network.id, partner.id)
             part = share(network, partner, self._settings)
@@ -175,6 +187,8 @@ class _Visits:
 
     def _is_spared(self, network: Individual) -> bool:
         """Whether a network may not be mutated in place: champions, but not one that is alone."""
+        if self._settings.champions == "mutated":
+            return False
         if network.id == self._champion:
             return True
         return network.id in self._champions and self._register.members(network.species) > 1

@@ -5,6 +5,7 @@ A species is the set of networks with one key. It exists while it has a member; 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -27,7 +28,13 @@ class SpeciesByKey:
 
     def register(self, state: EcosystemState, *, generation: int) -> KeyRegister:
         """Species by their keys, with the limit in force."""
-        return KeyRegister(state, generation=generation, limit=self._config.evolution.species_limit)
+        refused = self._config.speciation.refused
+        return KeyRegister(
+            state,
+            generation=generation,
+            limit=sys.maxsize if refused == "nothing" else self._config.evolution.species_limit,
+            strict=refused == "structural",
+        )
 
 
 class NoSpecies:
@@ -78,10 +85,14 @@ class OpenRegister:
 
 
 class KeyRegister:
-    """The species within one generation: a working copy, so that no move rebuilds the state."""
+    """The species within one generation: a working copy, so that no move rebuilds the state.
 
-    def __init__(self, state: EcosystemState, *, generation: int, limit: int) -> None:
+    A strict one lets nobody move at the limit, not even to a species that exists.
+    """
+
+    def __init__(self, state: EcosystemState, *, generation: int, limit: int, strict: bool = False) -> None:
         self._limit = limit
+        self._strict = strict
         self._generation = generation
         self._species = {species.id: species for species in state.species}
         self._by_key = {species.key: species.id for species in state.species}
@@ -122,14 +133,17 @@ class KeyRegister:
         target = self._by_key.get(key)
         if target == home:
             return home
+        if (target is None or self._strict) and self._is_full(home):
+            return None
         if target is None:
-            freed = 1 if self._members[home] == 1 else 0
-            if len(self._species) - freed >= self._limit:
-                return None
             target = self._found(key)
         self._members[target] += 1
         self._leave(home)
         return target
+
+    def _is_full(self, home: int) -> bool:
+        freed = 1 if self._members[home] == 1 else 0
+        return len(self._species) - freed >= self._limit
 
     def _leave(self, home: int) -> None:
         self._members[home] -= 1

@@ -30,7 +30,8 @@ def with_species(config: Config, family: Family[Any], *, ancestor: Any | None = 
         homes = [1] * settings.initial_networks
         others = [family.minimal(_rng(settings, network=id)) for id in range(2, len(homes) + 1)]
     else:
-        prototypes = _prototypes(first, settings, family)
+        chained = config.speciation.grown_from == "previous"
+        prototypes = _prototypes(first, settings, family, chained=chained)
         counts = shares(settings.initial_networks, len(prototypes))
         homes = [species for species, count in enumerate(counts, 1) for _ in range(count)]
         others = [_member(id, prototypes[home - 1], settings, family) for id, home in enumerate(homes[1:], 2)]
@@ -88,23 +89,33 @@ def shares(networks: int, species: int) -> list[int]:
     return [each + (place < remainder) for place in range(species)]
 
 
-def _prototypes(first: Any, settings: EvolutionConfig, family: Family[Any]) -> list[Any]:
+def _prototypes(first: Any, settings: EvolutionConfig, family: Family[Any], *, chained: bool) -> list[Any]:
     """One network of each initial species; only the first is an inhabitant, the others give their key."""
     prototypes, known = [first], {family.key(first)}
     for id in range(2, settings.initial_species + 1):
-        prototypes.append(_prototype(id, known, settings, family))
+        before = prototypes[-1] if chained else None
+        prototypes.append(_prototype(id, known, settings, family, before))
         known.add(family.key(prototypes[-1]))
     return prototypes
 
 
-def _prototype(id: int, known: set[str], settings: EvolutionConfig, family: Family[Any]) -> Any:
-    """A network grown from the minimal one until its key is new; too large a step starts from there again."""
+def _prototype(
+    id: int, known: set[str], settings: EvolutionConfig, family: Family[Any], before: Any | None
+) -> Any:
+    """A network grown from the minimal one until its key is new, or from another of the species before.
+
+    Too large a step starts from there again.
+    """
     rng = generator(settings.seed, "founding a species", network=id)
-    phenotype = family.minimal(rng)
+
+    def seed() -> Any:
+        return family.minimal(rng) if before is None else family.redraw(before, rng)
+
+    phenotype = seed()
     for _ in range(TRIES):
         phenotype = family.grow(phenotype, rng)
         if not _fits(phenotype, settings, family):
-            phenotype = family.minimal(rng)
+            phenotype = seed()
         elif family.key(phenotype) not in known:
             return phenotype
     limit = "" if settings.max_parameters is None else f" within max_parameters ({settings.max_parameters})"

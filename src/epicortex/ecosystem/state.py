@@ -127,15 +127,17 @@ class EcosystemState:
     next_network: int
     next_species: int
     champion: Individual | None = None
-    """The network with the highest fitness of any generation, by value, as it was then. Of equals, the one
-    of the later generation, which has learned for longer."""
+    """The network with the highest fitness of any generation, by value, as it was then. Of equals the one
+    with fewer parameters, then that of the later generation, which has learned for longer."""
     champion_generation: int = 0
-    """The generation in which the run's champion had that fitness; of equals the last."""
+    """The generation in which the run's champion had that fitness."""
     last_rise: int = 0
     """The generation in which the highest fitness last rose."""
     average: MovingAverage | None = None
     """The moving average of the mean fitness of all; kept only without speciation, as no species has one."""
     tally: Tally | None = None
     """What the last complete generation did."""
+    credit: Mapping[str, float] = field(default_factory=dict)
+    """What the types of mutations are credited with, by type and direction, where selection goes by it."""
     plan: Plan | None = None
     """How the last generation was spent, or the next one will be; None where the run is not planned."""

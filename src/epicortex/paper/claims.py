@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from epicortex.pages.units import Unit
 from epicortex.paper.plan import Experiment
 from epicortex.paper.published import DATA
 from epicortex.paper.results import Figures, Results, values
-from epicortex.paper.statistics import SIGNIFICANT, Difference, cannot_tell, difference, trend
+from epicortex.paper.statistics import SIGNIFICANT, Difference, cannot_tell, difference, holm, trend
 from epicortex.text import count, plural, share, span
 
 Verdict: TypeAlias = Literal["holds", "holds so far", "holds in part", "does not hold", "open"]
@@ -50,6 +50,10 @@ class Case:
     """How many runs it rests on; of two sets, those of the smaller."""
     p: float | None = None
     """Of a difference between two sets: how likely chance alone gives as much."""
+    adjusted: float | None = None
+    """The same, after Holm's correction for all tests of all claims."""
+    found: Difference | None = None
+    """The difference itself."""
     caution: str = ""
     """What these runs cannot show."""
 
@@ -85,10 +89,18 @@ class Claim:
         text = f"{self.verdict}: in {agreeing} of {plural(len(known), 'case')}"
         low, high = min(case.runs for case in known), max(case.runs for case in known)
         firm = f"{plural(high, 'run')} each" if low == high else f"{low} to {high} runs each"
-        tested = [case.p for case in known if case.p is not None]
-        if tested and min(tested) >= SIGNIFICANT:
-            firm += f", no difference significant at {SIGNIFICANT:g}"
+        tested = [case.adjusted for case in known if case.adjusted is not None]
+        if tested:
+            clear = sum(p < SIGNIFICANT for p in tested)
+            number = "no" if clear == 0 else f"{clear} of {len(tested)}"
+            noun = "difference" if len(tested) == 1 or clear == 0 else "differences"
+            firm += f", {number} {noun} significant at {SIGNIFICANT:g} after Holm"
         return "; ".join([f"{text} ({firm})", *unknown])
+
+    @property
+    def untested(self) -> bool:
+        """Whether nothing in it is a difference that a test tells from chance."""
+        return all(case.p is None for case in self.cases)
 
     @property
     def cautions(self) -> list[str]:
@@ -97,7 +109,26 @@ class Claim:
 
 
 def check(results: Results) -> list[Claim]:
-    """All claims of the paper, against the paper's four data sets."""
+    """All claims of the paper, against the paper's four data sets, their tests corrected together."""
+    return _corrected(_check(results))
+
+
+def _corrected(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with every p raised for the number of tests in all of them (Holm)."""
+    tests = [case.p for claim in claims for case in claim.cases if case.p is not None]
+    adjusted = iter(holm(tests))
+    return [
+        replace(
+            claim,
+            cases=tuple(
+                case if case.p is None else replace(case, adjusted=next(adjusted)) for case in claim.cases
+            ),
+        )
+        for claim in claims
+    ]
+
+
+def _check(results: Results) -> list[Claim]:
     return [
         _each(
             results,
@@ -317,7 +348,8 @@ def _compared(
     if found is None:
         return Case(name, None, unknown)
     n, m = found.first.count, found.second.count
-    return Case(name, agrees(found), against(found), min(n, m), found.p, cannot_tell(n, m) or "")
+    caution = cannot_tell(n, m) or ""
+    return Case(name, agrees(found), against(found), min(n, m), found.p, found=found, caution=caution)
 
 
 def _mode(speciation: bool) -> str:

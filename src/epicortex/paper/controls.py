@@ -45,19 +45,28 @@ def ancestors(original: RunRecord) -> tuple[Ancestor, ...]:
     return lineage.trace(original.networks(), facts.network, until=facts.generation)
 
 
-def lineage_trainings(family: Iterable[Ancestor], *, newborns_trained: bool = True) -> int:
+def lineage_trainings(
+    family: Iterable[Ancestor], *, newborns_trained: bool = True, founders_trained: bool = True
+) -> int:
     """How often the champion and its ancestors were trained, each until it last passed on its genes.
 
     Each training is on one portion of the training set, so this also counts the samples that they saw.
     """
-    unborn = 0 if newborns_trained else 1
-    return sum(one.until - one.birth - (unborn if one.parents else 0) for one in family)
+    return sum(
+        one.until - one.birth - (0 if (newborns_trained if one.parents else founders_trained) else 1)
+        for one in family
+    )
 
 
 def of_lineage(original: RunRecord) -> int:
     """The trainings of the lineage of a run's champion."""
-    trained = original.config.budget.newborns == "trained"
-    return max(1, lineage_trainings(ancestors(original), newborns_trained=trained))
+    settings = original.config.budget
+    trainings = lineage_trainings(
+        ancestors(original),
+        newborns_trained=settings.newborns == "trained",
+        founders_trained=settings.founders == "trained",
+    )
+    return max(1, trainings)
 
 
 def _founders(_original: RunRecord, _trainings: int) -> dict[str, Any]:
@@ -82,6 +91,14 @@ def _mutation(_original: RunRecord, _trainings: int) -> dict[str, Any]:
 
 def _random(_original: RunRecord, _trainings: int) -> dict[str, Any]:
     return {"selection.parents": "even", "selection.parent_shares": "even"}
+
+
+def _drift(original: RunRecord, trainings: int) -> dict[str, Any]:
+    return {
+        **_random(original, trainings),
+        "selection.champions": "mutated",
+        "evolution.culling": "age",
+    }
 
 
 CONTROLS: Final[dict[str, Control]] = {
@@ -114,5 +131,15 @@ CONTROLS: Final[dict[str, Control]] = {
             "the chance to mate and the parents' shares are even. Mutation and culling are as ever.",
             _random,
         ),
+        Control(
+            "drift",
+            "drift only",
+            "Whatever mutation does is kept regardless of fitness: as random parents, and champions are not "
+            "spared, and culling goes by age alone. Mutation goes on as ever, so this is what chance alone "
+            "makes of kernels (`all` does not include it).",
+            _drift,
+        ),
     )
 }
+#: What `all` stands for: the controls that take something away from evolution to see what is left.
+ALL: Final = tuple(name for name in CONTROLS if name != "drift")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -82,10 +82,12 @@ def trainings(config: Config) -> int:
     settings, scored = config.evolution, config.budget.newborns == "scored"
     if settings.trainings is not None:
         return settings.trainings
-    total, networks, newborns = 0, settings.initial_networks, 0
+    total, networks = 0, settings.initial_networks
+    untrained = networks if config.budget.founders == "scored" else 0
     for _ in range(settings.generations):
-        total += networks - (newborns if scored else 0)
+        total += networks - untrained
         newborns = math.isqrt(networks) if settings.evolve else 0
+        untrained = newborns if scored else 0
         networks = min(settings.max_networks, networks + newborns)
     return total
 
@@ -179,6 +181,7 @@ def measure(config: Config) -> tuple[float, int]:
         jobs = evolution.ask(evolution.start())
         # Founders stand in the order of their species: every nth is a fair sample.
         step = max(1, len(jobs) // (_SAMPLE * engine.workers))
-        outcomes = [future.result() for future in [engine.submit(job) for job in jobs[::step]]]
+        trained = [replace(job, train=True) for job in jobs[::step]]
+        outcomes = [future.result() for future in [engine.submit(job) for job in trained]]
         busy = sum(outcome.train_seconds + outcome.score_seconds for outcome in outcomes)
         return busy / engine.workers, len(outcomes)

@@ -35,6 +35,18 @@ FREE: Final = MAY_CHANGE_ON_RESUME - {
     _GENERATIONS,
     *("evolution.minutes", "evolution.target", "evolution.plateau", "training.time_limit", "data.source"),
 }
+#: What only one rule of the ecosystem looks at: where neither run has that rule, it does not matter.
+_ONLY_FOR: Final[dict[tuple[str, str], frozenset[str]]] = {
+    ("evolution.budget", "planned"): frozenset(
+        f"budget.{name}"
+        for name in (
+            *("search", "small_images", "small_size", "passes", "steps"),
+            *("siblings", "speed", "reserve"),
+        )
+    ),
+    ("evolution.speciation", "cost"): frozenset({"speciation.classes"}),
+    ("evolution.selection", "challengers"): frozenset({"selection.averaging"}),
+}
 
 
 class Observer(Protocol):
@@ -170,10 +182,13 @@ def differences(one: Config, other: Config) -> Iterator[str]:
     """The settings in which two runs differ, of those that its results or its length hang on.
 
     A run has settled on its arithmetic; a plan that leaves the choice open takes either. Settings of a family
-    that neither run is of do not count.
+    or rule that neither run has do not count.
     """
     open_choice = "auto" in (one.training.backend, other.training.backend)
     passed = FREE | {_BACKEND} if open_choice else FREE
+    for (part, name), names in _ONLY_FOR.items():
+        if name not in (value_of(one, part), value_of(other, part)):
+            passed |= names
     unused = registry.SHELVES["family"].built_in.keys() - {one.family, other.family}
     return (
         name

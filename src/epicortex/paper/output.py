@@ -1,4 +1,4 @@
-"""Writes the results of an experiment: `table.md`, `table.csv`, `page.html`, the plots as SVG, `runs.jsonl`.
+"""Writes the results of an experiment: tables, a summary, `page.html`, the plots as SVG, `runs.jsonl`.
 
 Everything in them is read back from the run folders and from runs that were kept, so writing them again gives
 the same bytes.
@@ -6,17 +6,20 @@ the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from epicortex.config import Config
+from epicortex.config import resolving as presets
 from epicortex.pages import svg
 from epicortex.pages.html import page
 from epicortex.pages.plots import Figure
 from epicortex.pages.tables import Table, markdown
-from epicortex.paper import figures, notes, results_file, tables
+from epicortex.paper import figures, notes, results_file, summary, tables
 from epicortex.paper.claims import Claim, check
 from epicortex.paper.controls import CONTROLS
+from epicortex.paper.execution import between_experiments
 from epicortex.paper.plan import Experiment, Plan
 from epicortex.paper.published import DATA
 from epicortex.paper.results import Kept, Results, read_results
@@ -33,18 +36,22 @@ _ABOUT: Final = {
 }
 
 
-def write(plan: Plan, out: Path, also: Iterable[Kept] = ()) -> Results:
+def write(
+    plan: Plan, out: Path, also: Iterable[Kept] = (), beside: Mapping[str, tuple[Plan, Path]] | None = None
+) -> Results:
     """Read all runs below `out` and those kept there, and write what they and others come to beside them.
+
+    The summary takes in other readings, by name, from the folders where their runs are.
 
     Another process that writes the same results is waited for, so that neither loses what the other keeps.
     """
     atomic.make_folder(out)
     atomic.make_folder(out / PLOTS)
     with Lock(out / PLOTS, wait=True):  # not in `out`: were that a run's folder, the run would be waited for
-        return _write(plan, out, also)
+        return _write(plan, out, also, beside or {})
 
 
-def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
+def _write(plan: Plan, out: Path, also: Iterable[Kept], beside: Mapping[str, tuple[Plan, Path]]) -> Results:
     own = results_file.read_own(out)
     results = read_results(plan, out, [*own, *also])
     drawn, found = figures.draw(results), check(results)
@@ -53,9 +60,31 @@ def _write(plan: Plan, out: Path, also: Iterable[Kept]) -> Results:
         atomic.replace_text(out / PLOTS / f"{name}.svg", svg.picture(figure, caption(name)))
     atomic.replace_text(out / "table.csv", tables.as_csv(results))
     atomic.replace_text(out / "table.md", "\n".join(_markdown(results, drawn, found)))
+    readings = {reading(plan): results} | {
+        name: read_results(other, folder, results_file.read_own(folder))
+        for name, (other, folder) in beside.items()
+    }
+    atomic.replace_text(out / "summary.md", summary.text(readings))
     content = _content(results, drawn, found)
     atomic.replace_text(out / "page.html", page("epicortex.paper", "experiments.html", content, drawn))
     return results
+
+
+def reading(plan: Plan) -> str:
+    """The preset that a plan follows, or else its own settings.
+
+    >>> from epicortex.config import Config
+    >>> reading(Plan(Config(), ("mnist",), (True,), 1))
+    'paper'
+    """
+    named = [name for name in ("paper", "published") if not _departures(plan.config, name)]
+    return named[0] if named else "own settings"
+
+
+def _departures(config: Config, preset: str) -> list[str]:
+    """In what a plan's settings differ from a preset's, sizes and arithmetic apart."""
+    names = between_experiments(config, presets.resolve(preset))
+    return [name for name in names if name not in tables.SIZES and name != "training.backend"]
 
 
 def caption(name: str) -> str:

@@ -51,7 +51,7 @@ SHORT: Final[dict[Measure, str]] = {
     "average_fitness": "average",
     "offspring_fitness": "offspring before BP",
 }
-_SIZES: Final = {
+SIZES: Final = {
     "evolution.generations": GENERATIONS,
     "evolution.initial_networks": INITIAL_NETWORKS,
     "evolution.max_networks": MAX_NETWORKS,
@@ -85,7 +85,7 @@ def rows(results: Results) -> list[Row]:
 
 def is_paper_size(config: Config) -> bool:
     """Whether the figures can be set beside the published ones: as many networks and generations."""
-    return all(value_of(config, name) == size for name, size in _SIZES.items())
+    return all(value_of(config, name) == size for name, size in SIZES.items())
 
 
 def is_paper_measure(config: Config) -> bool:
@@ -95,7 +95,7 @@ def is_paper_measure(config: Config) -> bool:
 
 def other_settings(config: Config) -> list[str]:
     """The settings, sizes apart, in which the runs are not those of the preset `paper`."""
-    return [name for name in between_experiments(config, presets.resolve("paper")) if name not in _SIZES]
+    return [name for name in between_experiments(config, presets.resolve("paper")) if name not in SIZES]
 
 
 def size_words(config: Config) -> str:
@@ -218,12 +218,16 @@ def every_run(runs: Iterable[BegunRun]) -> Table:
             str(one.run.folder),
             count(one.done),
             *_final(one.figures),
-            one.why_not or ("counts, as kept" if one.kept else "counts"),
+            one.why_not or ("counts, as kept" if one.kept else "counts") + _arithmetic(one),
         )
         for one in runs
     ]
     head = ("run", "generations", "highest", "average", "offspring", "trainings", "time", "how it stands")
     return Table("Every run that was begun, and what it came to, in percent", head, cells, frozenset({7}))
+
+
+def _arithmetic(one: BegunRun) -> str:
+    return "" if one.backend in ("auto", "native") else f", trained with {one.backend}"
 
 
 def claims(found: Sequence[Claim]) -> Table:
@@ -237,8 +241,17 @@ def claims(found: Sequence[Claim]) -> Table:
 def cases(claim: Claim) -> Table:
     """The figures behind a verdict."""
     words = {True: "agrees", False: "does not agree", None: NOTHING}
-    cells = [(case.name, words[case.agrees], case.figures) for case in claim.cases]
-    return Table(claim.measured, ("case", "it", "figures"), cells, frozenset({1, 2}))
+    cells = [
+        (
+            case.name,
+            words[case.agrees],
+            case.figures,
+            *([] if claim.untested else [NOTHING if case.adjusted is None else f"{case.adjusted:.2g}"]),
+        )
+        for case in claim.cases
+    ]
+    head = ("case", "it", "figures", *([] if claim.untested else ["p (Holm, all claims)"]))
+    return Table(claim.measured, head, cells, frozenset({1, 2}))
 
 
 def repeating(results: Results, experiment: Experiment) -> str:

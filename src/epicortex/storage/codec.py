@@ -48,7 +48,7 @@ def encode(state: EcosystemState, family: Family[Any]) -> tuple[dict[str, Any], 
             arrays[f"{name}/{_LOSSES}"] = individual.losses
         return {**_plain(individual), "phenotype": description}
 
-    whole = strict.plain(state, leave_out=_NETWORKS | _unused(state, {"plan": None}))
+    whole = strict.plain(state, leave_out=_NETWORKS | _unused(state, {"plan": None, "credit": {}}))
     whole["species"] = [
         strict.plain(species, leave_out=_unused(species, {"cost": None})) for species in state.species
     ]

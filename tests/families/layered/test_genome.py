@@ -246,6 +246,19 @@ def test_similarity_is_symmetric_positive_and_one_exactly_for_equal_node_counts(
     assert (one.similarity(other) == 1) == (counts(one) == counts(other))
 
 
+def test_in_the_published_reading_only_layers_of_equal_stride_overlap() -> None:
+    plain, strided = conv((1, 1), (1, 1)), conv((1, 1), (1, 1), stride=(2, 2))
+
+    def similarity(one: tuple[HiddenLayer, ...], other: tuple[HiddenLayer, ...]) -> float:
+        return Genome(IMAGE, one, 10).similarity(Genome(IMAGE, other, 10), strides=True)
+
+    assert similarity((strided, FullLayer(5)), (strided, FullLayer(5))) == 1
+    assert similarity((plain,), (strided,)) == pytest.approx(10 / 14)
+    # a stride that is the other's alone is passed over, so it depends on who is asked
+    assert similarity((plain,), (strided, plain)) == pytest.approx(12 / 14)
+    assert similarity((strided, plain), (plain,)) == pytest.approx(10 / 16)
+
+
 def test_a_person_reads_a_genome_in_one_line() -> None:
     layers = (conv((3, 3), (5, 1), (1, 7), stride=(2, 2)), conv((1, 1)), FullLayer(32))
     assert str(Genome(IMAGE, layers, 10)) == "conv[3×3 5×1 1×7]/2×2 → conv[1×1] → full 32 → out 10"

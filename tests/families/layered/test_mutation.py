@@ -36,6 +36,53 @@ ALL = tuple(OPERATORS.values())
 ROOMY = Genome((1, 12, 12), (ConvLayer(((3, 3), (1, 3)), (2, 2)), FullLayer(4)), 5)
 
 
+FIRST = Rules(mutation_choice="fitness_first")
+
+
+def test_in_the_published_reading_a_kernel_is_resized_by_fitness_and_fails_where_there_is_none() -> None:
+    rng = np.random.default_rng(1)
+    bare = Genome((1, 12, 12), (FullLayer(4),), 5)
+    done = [run(ALL, rng, genome=bare, relative_fitness=0.3, rules=FIRST) for _ in range(400)]
+    failed = [one for one in done if one.phenotype is None]
+    assert {one.type for one in failed} == {"kernel"}
+    assert {one.type for one in done if one.phenotype is not None} == {"layer", "node"}
+    odds: dict[str, float] = {"fails": 0.3, "succeeds": 0.7}
+    counts: Counter[str] = Counter("fails" if one.phenotype is None else "succeeds" for one in done)
+    assert follows(counts, odds)
+
+
+def test_in_the_published_reading_direction_and_type_are_drawn_together_among_the_possible() -> None:
+    operators = [Fixed("a", 1.0, ["grow"]), Fixed("b", 3.0), Fixed("kernel", 9.0)]
+    rng = np.random.default_rng(2)
+    done: Counter[tuple[str, str]] = Counter(
+        (one.type, one.direction)
+        for one in (run(operators, rng, grow=0.2, relative_fitness=0.0, rules=FIRST) for _ in range(2000))
+    )
+    weights = {("a", "grow"): 0.2, ("b", "grow"): 0.6, ("b", "shrink"): 2.4}
+    assert follows(done, {pair: weight / 3.2 for pair, weight in weights.items()})
+    only = run([Fixed("a", 1.0, ["grow"])], rng, grow=0.0, relative_fitness=0.0, rules=FIRST)
+    assert (only.type, only.direction) == ("a", "grow")
+
+
+def test_types_are_drawn_by_their_credit_and_none_dies_out() -> None:
+    operators = [Fixed("a", 1.0), Fixed("b", 1000.0), Fixed("c", 1.0)]
+    credit = (("a grow", 0.9), ("b grow", 0.0))
+    rng = np.random.default_rng(3)
+    done = Counter(run(operators, rng, grow=1.0, rules=Rules(credit=credit)).type for _ in range(2000))
+    odds: dict[str, float] = {"a": 0.9, "b": 0.05, "c": 0.5}
+    assert follows(done, odds)
+
+
+def test_where_adding_nodes_does_good_a_layer_may_double_in_one_mutation() -> None:
+    rng = np.random.default_rng(4)
+    wide = Genome((1, 12, 12), (FullLayer(20),), 10)
+    for credit, expected in ((1.0, 21 + 15), (0.75, 21 + 7), (0.5, 21), (0.1, 21)):
+        rules = Rules(credit=(("node grow", credit),))
+        done = run([NodeOperator()], rng, genome=wide, grow=1.0, rules=rules)
+        assert done.phenotype is not None
+        assert done.phenotype.genome.hidden[0].nodes == expected
+
+
 class Fixed:
     """An operator that is possible where it is told to be, weighs what it is told, and changes nothing."""
 

@@ -376,6 +376,36 @@ def test_kernels_are_drawn_evenly_over_layers_kernels_and_dimensions(direction: 
 # ---- limits re-imposed, inputs adapted
 
 
+def test_in_the_published_reading_kernels_grow_by_the_size_one_place_to_the_left() -> None:
+    """Growing: height by the channels, width by the height. Shrinking: by the inverse of the same."""
+    published = Rules(targets="size")
+    before = drawn(Genome((4, 16, 16), (conv((3, 5), (5, 3)),), 3))
+    sizes: dict[tuple[Shape, int], float]
+    sizes = {((5, 5), 0): 4, ((3, 7), 0): 3, ((7, 3), 1): 4, ((5, 5), 1): 5}
+    inverse: dict[tuple[Shape, int], float]
+    inverse = {((1, 5), 0): 1 / 4, ((3, 3), 0): 1 / 3, ((3, 3), 1): 1 / 4, ((5, 1), 1): 1 / 5}
+    for direction, odds in zip(DIRECTIONS, (sizes, inverse), strict=True):
+        seen: Counter[tuple[Shape, int]] = Counter()
+        for seed in range(600):
+            after = apply("kernel", before, direction, seed, published).phenotype.genome.hidden[0].kernels
+            index = next(i for i in (0, 1) if after[i] != before.genome.hidden[0].kernels[i])
+            seen[after[index], index] += 1
+        assert follows(seen, odds)
+
+
+def test_in_the_published_reading_large_strides_grow_and_small_ones_shrink() -> None:
+    published = Rules(targets="size")
+    before = drawn(Genome((1, 16, 16), (conv((1, 1), stride=(2, 4)),), 3))
+    smaller: dict[Shape, float] = {(1, 4): 1 / 2, (2, 3): 1 / 4}
+    larger: dict[Shape, float] = {(3, 4): 2, (2, 5): 4}
+    for direction, odds in zip(DIRECTIONS, (smaller, larger), strict=True):
+        seen: Counter[Shape] = Counter(
+            apply("stride", before, direction, seed, published).phenotype.genome.hidden[0].stride
+            for seed in range(400)
+        )
+        assert follows(seen, odds)
+
+
 def test_a_growing_stride_crops_the_kernels_above_to_their_new_limit_on_the_centre() -> None:
     genome = Genome((1, 12, 12), (conv((1, 1)), conv((5, 5), (1, 5), stride=(6, 6)), FullLayer(2)), 3)
     phenotype = drawn(genome)

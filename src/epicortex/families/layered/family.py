@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -135,6 +136,16 @@ class LayeredFamily:
             rng=rng,
         )
 
+    def credited(self, credit: Mapping[str, float]) -> LayeredFamily:
+        """The family, its mutations drawn by what their types are credited with."""
+        return LayeredFamily(
+            self.problem,
+            rules=replace(self.rules, credit=tuple(sorted(credit.items()))),
+            activations=self.activations,
+            operators=self.operators,
+            start=self.start,
+        )
+
     def cross(self, one: Phenotype, other: Phenotype, *, share: float, rng: np.random.Generator) -> Phenotype:
         """A child of two networks."""
         return cross(one, other, share=share, rules=self.rules, rng=rng)
@@ -154,7 +165,8 @@ class LayeredFamily:
 
     def similarity(self, one: Phenotype, other: Phenotype) -> float:
         """The overlap of two genomes."""
-        return one.genome.similarity(other.genome)
+        strides = self.rules.similarity == "strides"
+        return one.genome.similarity(other.genome, strides=strides)
 
     def parameters(self, phenotype: Phenotype) -> int:
         """All weights and biases."""

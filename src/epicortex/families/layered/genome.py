@@ -147,14 +147,17 @@ class Genome:
         """
         return " → ".join(layer.key for layer in self.layers)
 
-    def similarity(self, other: Genome) -> float:
+    def similarity(self, other: Genome, *, strides: bool = False) -> float:
         """How much of two genomes overlaps (eqs 7 and 8): 1 exactly for equal node counts.
+
+        Where strides matter, only layers of equal stride overlap, as in the published code.
 
         >>> a, b = Genome((1, 8, 8), (FullLayer(6),), 10), Genome((1, 8, 8), (FullLayer(4), FullLayer(6)), 10)
         >>> a.similarity(b)
         0.6363636363636364
         """
-        overlap = sum(min(mine.nodes, yours.nodes) for mine, yours in _aligned(self, other))
+        pairs = _of_equal_stride(self, other) if strides else _aligned(self, other)
+        overlap = sum(min(mine.nodes, yours.nodes) for mine, yours in pairs)
         return overlap / (self.nodes + other.nodes - overlap)
 
     def replace(self, hidden: Sequence[HiddenLayer]) -> Genome:
@@ -218,6 +221,23 @@ def _aligned(one: Genome, other: Genome) -> Iterator[tuple[Layer, Layer]]:
     for kind in TYPES:
         for mine, yours in zip(one.places(kind), other.places(kind), strict=False):
             yield one.layers[mine], other.layers[yours]
+
+
+def _of_equal_stride(one: Genome, other: Genome) -> Iterator[tuple[Layer, Layer]]:
+    """The pairs that the published code finds: where two layers differ in type or stride, one is passed over.
+
+    It is that of the lower type, else the other genome's; so the two need not agree about each other.
+    """
+    mine, yours = 0, 0
+    while mine < len(one.layers) and yours < len(other.layers):
+        a, b = one.layers[mine], other.layers[yours]
+        if type(a) is type(b) and a.stride == b.stride:
+            yield a, b
+            mine, yours = mine + 1, yours + 1
+        elif TYPES.index(type(a)) < TYPES.index(type(b)):
+            mine += 1
+        else:
+            yours += 1
 
 
 def _validate(genome: Genome) -> None:

@@ -150,10 +150,16 @@ class StrideOperator:
     def apply(
         self, phenotype: Phenotype, direction: Direction, *, rules: Rules, rng: np.random.Generator
     ) -> Mutated:
-        """Draw evenly over all possible layers and dimensions."""
-        targets = list(self._targets(phenotype.genome, direction))
+        """Draw evenly over all possible layers and dimensions, or in the published reading by the stride."""
+        genome = phenotype.genome
+        targets = list(self._targets(genome, direction))
         _require(targets, self, direction)
-        place, layer = targets[rng.integers(len(targets))]
+        if rules.targets == "even":
+            place, layer = targets[rng.integers(len(targets))]
+        else:
+            strides = [_changed(genome.hidden[place].stride, layer.stride)[1] for place, layer in targets]
+            draw = _draw_inverse if direction == "grow" else _draw_raw
+            place, layer = targets[draw(strides, rng)]
         return _exchange(phenotype, place, layer, rules, rng)
 
     def _targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, HiddenLayer]]:
@@ -182,10 +188,25 @@ class KernelOperator:
     def apply(
         self, phenotype: Phenotype, direction: Direction, *, rules: Rules, rng: np.random.Generator
     ) -> Mutated:
-        """Draw evenly over all possible layers, kernels and dimensions."""
+        """Draw evenly over all possible layers, kernels and dimensions, or by size (published reading)."""
         targets = list(self.targets(phenotype.genome, direction))
         _require(targets, self, direction)
-        return self.resize(phenotype, targets[rng.integers(len(targets))], rules=rules, rng=rng)
+        if rules.targets == "even":
+            drawn = int(rng.integers(len(targets)))
+        else:
+            draw = _draw_raw if direction == "grow" else _draw_inverse
+            drawn = draw([self._size(phenotype.genome, target) for target in targets], rng)
+        return self.resize(phenotype, targets[drawn], rules=rules, rng=rng)
+
+    def _size(self, genome: Genome, target: tuple[int, int, Shape]) -> int:
+        """What the published code takes for a kernel's size in the dimension that changes.
+
+        It looks one place too far to the left: at the channels for the height, at the height for the width.
+        """
+        place, index, shape = target
+        kernel = genome.hidden[place].kernels[index]
+        dimension, _ = _changed(kernel, shape)
+        return (genome.input_shapes[place][0], *kernel)[dimension]
 
     def targets(self, genome: Genome, direction: Direction) -> Iterator[tuple[int, int, Shape]]:
         """Every possible (layer, kernel, new shape of it)."""
@@ -217,6 +238,18 @@ def _exchange(
     changed = genome.replace((*genome.hidden[:place], layer, *genome.hidden[place + 1 :]))
     sources = range(len(genome.layers))
     return Mutated(adapt(phenotype, changed, sources, rules=rules, rng=rng), place + 1)
+
+
+def _changed(before: Shape, after: Shape) -> tuple[int, int]:
+    """The dimension in which two shapes differ, and the first one's size in it."""
+    dimension = next(place for place, size in enumerate(before) if size != after[place])
+    return dimension, before[dimension]
+
+
+def _draw_raw(sizes: Sequence[float], rng: np.random.Generator) -> int:
+    """An index drawn with weight size."""
+    weights = np.asarray(sizes, dtype=np.float64)
+    return int(rng.choice(len(weights), p=weights / weights.sum()))
 
 
 def _draw_inverse(counts: Sequence[float], rng: np.random.Generator) -> int:

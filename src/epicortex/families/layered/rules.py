@@ -17,9 +17,14 @@ class Rules:
     kernel_temperature: float = 1.0
     stride_temperature: float = 1.0
     kernel_start: Literal["area", "perimeter"] = "area"
+    targets: Literal["even", "size"] = "even"
+    similarity: Literal["nodes", "strides"] = "nodes"
     layer_choice: Literal["parameters", "type"] = "parameters"
     kernel_weight: Literal["kernels", "nodes"] = "kernels"
-    mutation_choice: Literal["weights", "fitness", "even"] = "weights"
+    mutation_choice: Literal["weights", "fitness_first", "fitness", "even"] = "weights"
+
+    credit: tuple[tuple[str, float], ...] | None = None
+    """What each type and direction is credited with, where types are drawn by that."""
 
     @classmethod
     def from_config(cls, config: Config) -> Rules:
@@ -30,6 +35,8 @@ class Rules:
             kernel_temperature=evolution.kernel_temperature,
             stride_temperature=evolution.stride_temperature,
             kernel_start=layered.kernel_start,
+            targets=layered.targets,
+            similarity=layered.similarity,
             layer_choice=layered.layer_choice,
             kernel_weight=layered.kernel_weight,
             mutation_choice=layered.mutation_choice,
