@@ -188,6 +188,7 @@ def _declare(found: ctypes.CDLL) -> None:
                 POINTER(c_double),
             ],
         ),
+        "epx_times": (c_int64, [pointer, pointer]),
         "epx_score": (c_int32, [pointer, POINTER(BatchStructure), pointer, pointer, pointer, pointer]),
         "epx_optimise": (c_int32, [c_char_p, c_int64, pointer, pointer, POINTER(OptimiserStructure)]),
         "epx_average": (c_int32, [c_char_p, c_int64, pointer, pointer, c_float]),

@@ -488,6 +488,7 @@ void Network::back(const Step& s, int b, const float* parameters, float* gradien
     // the rectifier below, if its derivative is taken along
     const float slope = s.mask_in ? steps_[in.producer].slope : 0.0f;
     const View dy = out.gradient.view(b);
+    const auto lap = [&](Work work) { watch_.lap(static_cast<size_t>(&s - steps_.data()), work); };
     switch (s.kind) {
         case StepKind::conv: {
             Conv& conv = *convs_[s.conv];
@@ -498,14 +499,18 @@ void Network::back(const Step& s, int b, const float* parameters, float* gradien
                 p.forward.width = out.extent.width;
                 p.forward.activation = Activation::leaky, p.forward.slope = s.slope;
                 kernels_.pointwise_back(p);
+                lap(Work::pointwise_back);
             }
             if (s.bias >= 0)
                 for (int m = 0; m < conv.maps; m++)
                     gradient[s.bias + m] += kernels_.add_up(dy.p + m * dy.channel, dy.row, conv.out_height, conv.out_width);
+            lap(Work::conv_bias);
             conv.backward_weight(in.data.view(b), dy, sums_[s.conv].data());
+            lap(Work::conv_weights);
             if (in.learns)
                 conv.backward_input(dy, packed_back_[s.conv].data(), in.gradient.view(b),
                                     {finish, in.data.view(b), slope});
+            lap(Work::conv_input);
             break;
         }
         case StepKind::pointwise: {
@@ -515,20 +520,26 @@ void Network::back(const Step& s, int b, const float* parameters, float* gradien
             if (s.other >= 0 && values_[s.other].learns)
                 p.dresidual = values_[s.other].gradient.view(b), p.add_dresidual = s.add_other;
             kernels_.pointwise_back(p);
+            lap(Work::pointwise_back);
             break;
         }
         case StepKind::pool:
             kernels_.pool_back({in.gradient.view(b), dy, in.extent.channels, in.extent.height, in.extent.width,
                                 out.extent.height, out.extent.width, s.factor, s.add_in});
+            lap(Work::pool_back);
             break;
         case StepKind::full:
             if (in.learns)
                 kernels_.full_back({s.runs.data(), static_cast<int>(s.runs.size()), s.nodes, parameters + s.weights},
                                    dy.p, in.gradient.view(b).p, s.gradient_runs.data(), in.data.view(b).p,
                                    s.runs.data(), slope, finish);
+            lap(Work::full_input);
             break;
     }
 }
+
+// What a step's way forward is, by its kind.
+constexpr Work FORWARD_WORK[] = {Work::conv, Work::pointwise, Work::pool, Work::full};
 
 void Network::run(const Part& part, const Batch& batch, int b, const float* parameters, float* gradient) {
     const int count = static_cast<int>(std::min<int64_t>(LANES, batch.count - static_cast<int64_t>(b) * LANES));
@@ -536,12 +547,17 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
         double losses[LANES];
         loss(batch, b, true, losses);
         for (int i = 0; i < count; i++) total_ += losses[i];
+        lap(Work::loss);
         return;
     }
     const Step& s = steps_[part.step];
     const Extent e = values_[s.in].extent;
+    const auto lap = [&](Work work) { watch_.lap(static_cast<size_t>(part.step), work); };
     switch (part.kind) {
-        case PartKind::forward: forward(s, b, parameters); break;
+        case PartKind::forward:
+            forward(s, b, parameters);
+            lap(FORWARD_WORK[static_cast<int>(s.kind)]);
+            break;
         case PartKind::back: back(s, b, parameters, gradient); break;
         case PartKind::statistics: {
             Norm& n = norms_[s.norm];
@@ -554,6 +570,7 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
                 n.squares[c] += n.block[2 * c + 1] + apart * apart * (before * own / all);
                 n.count[c] = all;
             }
+            lap(Work::statistics);
             break;
         }
         case PartKind::back_sums: {
@@ -565,6 +582,7 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
             p.mean = n.mean.data(), p.inverse = n.inverse.data(), p.sums = n.block.data();
             kernels_.pointwise_back(p);
             for (int i = 0; i < 2 * n.channels; i++) n.sums[i] += n.block[i];
+            lap(Work::pointwise_back);
             break;
         }
         case PartKind::back_norm: {
@@ -572,6 +590,7 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
             kernels_.norm_back({values_[s.out].gradient.view(b), values_[s.in].data.view(b),
                                 values_[s.in].gradient.view(b), e.channels, e.height, e.width, count, n.a.data(),
                                 n.mean.data(), n.p.data(), n.q.data(), s.add_in});
+            lap(Work::norm_back);
             break;
         }
         case PartKind::loss: break;
@@ -619,6 +638,7 @@ void Network::loss(const Batch& batch, int b, bool with_gradient, double* losses
 }
 
 double Network::gradients(const Batch& batch, const float* parameters, float* state, float* gradient) {
+    watch_.begin();
     check(batch, true);
     const int blocks = static_cast<int>((batch.count + LANES - 1) / LANES);
     ready(blocks);
@@ -632,9 +652,10 @@ double Network::gradients(const Batch& batch, const float* parameters, float* st
         weight_ = 0;
         for (int64_t i = 0; i < batch.count; i++) weight_ += program_.class_weights[batch.labels[i]];
     }
+    lap(Work::pack);
     for (size_t i = 0; i < phases_.size(); i++) {
         for (int b = 0; b < blocks; b++) {
-            if (i == 0) gather(batch, b);
+            if (i == 0) gather(batch, b), lap(Work::gather);
             for (const Part& part : phases_[i].parts) run(part, batch, b, parameters, gradient);
         }
         if (phases_[i].norm_forward >= 0) finish_statistics(norms_[phases_[i].norm_forward], parameters, state);
@@ -648,12 +669,14 @@ double Network::gradients(const Batch& batch, const float* parameters, float* st
             const Conv& conv = *convs_[s.conv];
             const float* sums = sums_[s.conv].data();
             for (size_t i = 0; i < conv.entries(); i++) gradient[s.weights + conv.natural(i)] = sums[i];
+            lap(Work::pack);
         }
         if (s.kind == StepKind::full) {
             const Value &in = values_[s.in], &out = values_[s.out];
             kernels_.full_gradient({s.runs.data(), static_cast<int>(s.runs.size()), s.nodes, nullptr},
                                    in.data.view(0).p, in.data.block, out.gradient.view(0).p, out.gradient.block, blocks,
                                    gradient + s.weights, s.bias >= 0 ? gradient + s.bias : nullptr);
+            watch_.lap(static_cast<size_t>(&s - steps_.data()), Work::full_weights);
         }
     }
     return total_ / weight_;
@@ -675,10 +698,12 @@ void Network::score_step(const Step& s, const float* parameters) {
 }
 
 void Network::score(const Batch& batch, const float* parameters, const float* state, float* outputs, float* losses) {
+    watch_.begin();
     check(batch, losses != nullptr);
     if (!norms_.empty() && !state) throw Refused("normalisation needs its state");
     ready(1);
     pack(parameters, state, true);
+    lap(Work::pack);
     weight_ = 1;
     const int blocks = static_cast<int>((batch.count + LANES - 1) / LANES), n = program_.outputs();
     for (int b = 0; b < blocks; b++) {
@@ -691,7 +716,11 @@ void Network::score(const Batch& batch, const float* parameters, const float* st
         if (own.labels) own.labels += first;
         if (own.targets) own.targets += first * n;
         gather(own, 0);
-        for (const Step& s : steps_) score_step(s, parameters);
+        lap(Work::gather);
+        for (size_t i = 0; i < steps_.size(); i++) {
+            score_step(steps_[i], parameters);
+            watch_.lap(i, FORWARD_WORK[static_cast<int>(steps_[i].kind)]);
+        }
         const float* z = values_.back().data.view(0).p;
         if (outputs)
             for (int i = 0; i < count; i++)
@@ -701,6 +730,7 @@ void Network::score(const Batch& batch, const float* parameters, const float* st
             loss(own, 0, false, found);
             for (int i = 0; i < count; i++) losses[first + i] = static_cast<float>(found[i]);
         }
+        lap(Work::loss);
     }
 }
 

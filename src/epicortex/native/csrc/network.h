@@ -7,6 +7,7 @@
 #include "conv.h"
 #include "kernels.h"
 #include "program.h"
+#include "stopwatch.h"
 
 namespace epicortex {
 
@@ -111,6 +112,10 @@ public:
 
     // The loss of a batch, its gradients; running estimates of norms in `state` move.
     double gradients(const Batch& batch, const float* parameters, float* state, float* gradient);
+    // Where the time goes: a row for each step, in order, and one for what belongs to none.
+    void start_times() { watch_.start(steps_.size() + 1); }
+    const std::vector<double>& times() const { return watch_.seconds(); }
+    void lap(Work work) { watch_.lap(steps_.size(), work); }
     // Outputs [count][outputs] and losses [count]; either may be null.
     void score(const Batch& batch, const float* parameters, const float* state, float* outputs, float* losses);
 
@@ -145,6 +150,7 @@ private:
     std::vector<uint8_t> scratch_;
     std::vector<float> line_;
     int blocks_ = 0;
+    Stopwatch watch_;
     double weight_ = 0, total_ = 0;    // Σ of the samples' weights; Σ of their losses
 };
 
