@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BENCHMARKS = ("layers", "loops", "core", "step_cost", "workers", "overhead", "native")
+BENCHMARKS = ("layers", "loops", "core", "step_cost", "workers", "overhead", "native", "parts", "ways")
 
 
 def run(name: str) -> tuple[list[str], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,7 +79,10 @@ class Reference:
                 )
             elif isinstance(operation, Activation):
                 if operation.name in KINKED:
-                    self.nearest_kink = min(self.nearest_kink, float(value.detach().abs().min()))
+                    # exactly 0 is 0 in any precision: a rectifier's zeros where a block adds none
+                    far = value.detach().abs()
+                    far = torch.where(far > 0, far, math.inf)
+                    self.nearest_kink = min(self.nearest_kink, float(far.min()))
                 value = ACTIVATIONS[operation.name](value)
             elif isinstance(operation, Add):
                 value = value + slots[operation.other]

@@ -79,14 +79,15 @@ def losses(draw: st.DrawFn, outputs: int) -> Loss:
 def programs(draw: st.DrawFn, *, names: tuple[str, ...] = tuple(ACTIVATIONS), norms: bool = True) -> Program:
     """Convolutions, norms, residual blocks, pooling, full layers; over two dimensions, one or none."""
     rank = draw(st.integers(0, 2))
-    shape = (draw(st.integers(1, 4)), *(draw(st.integers(3, 11)) for _ in range(rank)))
+    # a norm takes the scale away: a kernel of a single entry below it has hardly a gradient; so two channels
+    shape = (draw(st.integers(2, 4)), *(draw(st.integers(3, 11)) for _ in range(rank)))
     operations: list[Operation] = []
 
     def normed() -> list[Operation]:
         return [Norm()] if norms and draw(st.booleans()) else []
 
     for _ in range(draw(st.integers(1, 3)) if rank else 0):
-        width = draw(st.integers(1, 11))
+        width = draw(st.integers(2, 11))
         stride = tuple(draw(st.integers(1, 3)) for _ in range(rank))
         shapes = draw(st.lists(kernels(rank), min_size=width, max_size=width))
         operations += [Conv(shapes, stride, bias=draw(st.booleans())), *normed()]
@@ -107,7 +108,7 @@ def programs(draw: st.DrawFn, *, names: tuple[str, ...] = tuple(ACTIVATIONS), no
             Pool(tuple(draw(st.integers(1, size)) for size in sizes), draw(st.sampled_from((1.0, 4.0))))
         )
     for _ in range(draw(st.integers(0, 2))):
-        operations += [Full(draw(st.integers(1, 30)), bias=draw(st.booleans())), *normed()]
+        operations += [Full(draw(st.integers(2, 30)), bias=draw(st.booleans())), *normed()]
         operations.append(Activation(draw(st.sampled_from(names))))
-    outputs = draw(st.integers(1, 6))
+    outputs = draw(st.integers(2, 6))
     return Program(shape, [*operations, Full(outputs)], draw(losses(outputs)))

@@ -188,11 +188,14 @@ def _declare(found: ctypes.CDLL) -> None:
                 POINTER(c_double),
             ],
         ),
+        "epx_times": (c_int64, [pointer, pointer]),
         "epx_score": (c_int32, [pointer, POINTER(BatchStructure), pointer, pointer, pointer, pointer]),
         "epx_optimise": (c_int32, [c_char_p, c_int64, pointer, pointer, POINTER(OptimiserStructure)]),
         "epx_average": (c_int32, [c_char_p, c_int64, pointer, pointer, c_float]),
         "epx_peak": (c_double, [c_char_p, c_int64]),
     }
     for name, (result, arguments) in signatures.items():
+        if name == "epx_times" and not hasattr(found, name):  # a library built before it could tell
+            continue
         function = getattr(found, name)
         function.restype, function.argtypes = result, arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import byref, c_double, c_void_p
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,26 @@ from epicortex.native.optimisers import Optimiser
 from epicortex.native.program import CrossEntropy, Program
 
 Array = NDArray[np.float32]
+#: What the time of a training step goes into; see csrc/stopwatch.h.
+WORK: Final = (
+    "pack",
+    "gather",
+    "conv",
+    "conv_weights",
+    "conv_input",
+    "conv_bias",
+    "statistics",
+    "pointwise",
+    "pointwise_back",
+    "norm_back",
+    "pool",
+    "pool_back",
+    "full",
+    "full_input",
+    "full_weights",
+    "loss",
+    "optimiser",
+)
 Rows = NDArray[np.integer[Any]] | Sequence[int]
 
 
@@ -85,6 +105,7 @@ class Network:
         # asking an array for its address takes longer than it seems
         vectors = (self._parameters, self._state, self._gradient)
         self._places = tuple(array.ctypes.data for array in vectors)
+        self._timed = 0
         self._scaling: Scaling | None = None
         self._factors = self._pointed(Scaling())
         found = library().epx_parameters(self._handle), library().epx_state(self._handle)
@@ -115,6 +136,23 @@ class Network:
     def workspace(self) -> int:
         """How many bytes it has taken for its work so far."""
         return int(library().epx_workspace(self._handle))
+
+    def start_times(self) -> None:
+        """From now on count where the time of training and scoring goes."""
+        self._timed = library().epx_times(self._handle, None)
+
+    def times(self) -> NDArray[np.float64]:
+        """Seconds since `start_times`, [parts, `WORK`]: parts are fused operations, the last is the rest.
+
+        >>> network = Network(program := Program((1, 4, 4), [Full(2)]), np.zeros(program.parameters, "f4"))
+        >>> network.start_times()
+        >>> loss = network.step(np.zeros((3, 1, 4, 4), np.uint8), [0, 1, 2], [0, 1, 0])
+        >>> [name for name, taken in zip(WORK, network.times()[0]) if taken]
+        ['full', 'full_input', 'full_weights']
+        """
+        seconds = np.zeros(self._timed)
+        library().epx_times(self._handle, seconds.ctypes.data)
+        return seconds.reshape(-1, len(WORK))
 
     def step(
         self,

@@ -42,14 +42,23 @@ void scaled(const T* from, int width, V scale, V offset, float* to) {
     for (int i = 0; i < width * LANES; i += WIDTH) store(to + i, add(mul(values(from + i), scale), offset));
 }
 
-// A row of a window: columns from `first` on, an edge repeated beyond it, mirrored or not.
+// A row of a window: columns from `first` on, an edge repeated beyond it, mirrored or not. Most are inside: those are
+// copied, or mirrored, without a look at each.
 template <class T>
 void window_row(const T* from, int width, int first, bool flip, int count, T* to) {
-    for (int w = 0; w < count; w++) {
-        int at = first + (flip ? count - 1 - w : w);
-        at = at < 0 ? 0 : at >= width ? width - 1 : at;
-        to[w] = from[at];
+    const int low = first < 0 ? lesser(-first, count) : 0;                        // columns before the left edge
+    const int inside = lesser(count, width - first > low ? width - first : low);  // and before the right one
+    const T left = from[0], right = from[width - 1];
+    if (!flip) {
+        for (int w = 0; w < low; w++) to[w] = left;
+        if (inside > low) std::memcpy(to + low, from + first + low, static_cast<size_t>(inside - low) * sizeof(T));
+        for (int w = inside; w < count; w++) to[w] = right;
+        return;
     }
+    T* last = to + count - 1;
+    for (int w = 0; w < low; w++) last[-w] = left;
+    for (int w = low; w < inside; w++) last[-w] = from[first + w];
+    for (int w = inside; w < count; w++) last[-w] = right;
 }
 
 template <class T>

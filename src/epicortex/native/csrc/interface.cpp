@@ -160,7 +160,18 @@ int32_t epx_step(void* network, const EpxBatch* batch, float* parameters, float*
         needed(parameters, "parameter vector"), needed(gradient, "gradient vector"), needed(loss, "place for the loss");
         *loss = net.gradients(batch_of(batch), parameters, state, gradient);
         if (optimiser) optimise(net.kernels(), *optimiser, net.program().parameters, parameters, gradient);
+        net.lap(Work::optimiser);
     });
+}
+
+int64_t epx_times(void* network, double* seconds) {
+    if (!network) return 0;
+    Network& net = *static_cast<Network*>(network);
+    const int32_t failed = guarded([&] {
+        if (!seconds) net.start_times();
+        else if (!net.times().empty()) std::memcpy(seconds, net.times().data(), net.times().size() * sizeof(double));
+    });
+    return failed ? 0 : static_cast<int64_t>(net.times().size());
 }
 
 int32_t epx_score(void* network, const EpxBatch* batch, const float* parameters, const float* state, float* outputs,

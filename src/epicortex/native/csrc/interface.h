@@ -51,6 +51,8 @@ EPX_API int64_t epx_workspace(void* network);
 /* A training step: the loss, gradients, and, with an optimiser, new parameters. */
 EPX_API int32_t epx_step(void* network, const EpxBatch* batch, float* parameters, float* state, float* gradient,
                          const EpxOptimiser* optimiser, double* loss);
+/* Seconds by step and kind of work (stopwatch.h), [steps + 1][kinds]; null starts the clock. How many there are. */
+EPX_API int64_t epx_times(void* network, double* seconds);
 EPX_API int32_t epx_score(void* network, const EpxBatch* batch, const float* parameters, const float* state,
                           float* outputs, float* losses);
 EPX_API int32_t epx_optimise(const char* instruction_set, int64_t count, float* parameters, const float* gradient,

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
-#include <set>
 #include <utility>
 
 #if defined(__linux__)
@@ -41,30 +41,65 @@ void Buffer::reset(int64_t count) {
     std::memset(p_, 0, static_cast<size_t>(bytes));
 }
 
-void Storage::lay_out(const Extent& e, int top, int left, int bottom, int right) {
-    row = static_cast<int64_t>(e.width + left + right) * LANES;
-    int64_t lines = static_cast<int64_t>(e.height + top + bottom) * (e.width + left + right);
+void Borders::widen(const Borders& o) {
+    top = std::max(top, o.top), left = std::max(left, o.left);
+    bottom = std::max(bottom, o.bottom), right = std::max(right, o.right);
+}
+
+void Storage::lay_out(const Extent& e, const Borders& b) {
+    row = static_cast<int64_t>(e.width + b.left + b.right) * LANES;
+    int64_t lines = static_cast<int64_t>(e.height + b.top + b.bottom) * (e.width + b.left + b.right);
     // From one channel to the next never a multiple of what a way of the first-level cache holds.
     if (lines > 1 && lines % 32 == 0) lines++;
     channel = lines * LANES;
     block = channel * e.channels;
-    origin = top * row + left * LANES;
+    origin = b.top * row + b.left * LANES;
+}
+
+void Storage::use(Moment moment) {
+    if (!used) first = last = moment;
+    used = true;
+    if (moment < first) first = moment;
+    if (last < moment) last = moment;
+    every = first.phase != last.phase;
+}
+
+// Zeros around a value stay where they are, so only one layout fits. With a place for each block, a block's next
+// tenant may come while the last one still has the blocks after it: all blocks are then as far apart.
+bool Memory::takes(const Storage& s) const {
+    const Storage& one = *tenants.front();
+    if (one.channel != s.channel || one.row != s.row || one.origin != s.origin || one.every != s.every) return false;
+    return std::all_of(tenants.begin(), tenants.end(),
+                       [&](const Storage* other) { return other->last < s.first || s.last < other->first; });
+}
+
+void Memory::ready(int blocks) {
+    const int64_t need = block * (tenants.front()->every ? blocks : 1);
+    if (buffer.data() && buffer.size() >= need) return;
+    buffer.reset(need);
+    for (Storage* s : tenants) s->base = buffer.data(), s->block = block;
 }
 
 // ---- planning -------------------------------------------------------------------------------------------------------
 
 namespace {
 
-// Neighbouring inputs of a full layer.
-std::vector<Run> runs_of(const Extent& e, const Storage& s) {
+// The inputs of a full layer, a row at a time.
+std::vector<Run> rows_of(const Extent& e, const Storage& s) {
     std::vector<Run> runs;
+    for (int c = 0; c < e.channels; c++)
+        for (int h = 0; h < e.height; h++) runs.push_back({c * s.channel + h * s.row, e.width});
+    return runs;
+}
+
+// As many neighbours at a time as there are.
+std::vector<Run> runs_of(const Extent& e, const Storage& s) {
     const bool rows_touch = s.row == static_cast<int64_t>(e.width) * LANES;
     const bool channels_touch = rows_touch && s.channel == s.row * e.height;
     if (channels_touch) return {{0, static_cast<int>(e.size())}};
-    for (int c = 0; c < e.channels; c++)
-        if (rows_touch) runs.push_back({c * s.channel, e.height * e.width});
-        else
-            for (int h = 0; h < e.height; h++) runs.push_back({c * s.channel + h * s.row, e.width});
+    if (!rows_touch) return rows_of(e, s);
+    std::vector<Run> runs;
+    for (int c = 0; c < e.channels; c++) runs.push_back({c * s.channel, e.height * e.width});
     return runs;
 }
 
@@ -229,78 +264,17 @@ void Network::make_phases() {
     }
 }
 
-// What is used in one phase only needs room for one block.
 void Network::make_memory() {
-    std::vector<std::set<int>> data(values_.size()), gradient(values_.size());
-    int now = 0;
-    data[0].insert(0);
-    for (const Phase& phase : phases_) {
-        for (const Part& part : phase.parts) {
-            if (part.kind == PartKind::loss) {
-                data.back().insert(now), gradient.back().insert(now);
-                continue;
-            }
-            const Step& s = steps_[part.step];
-            const bool pointwise = s.kind == StepKind::pointwise;
-            const bool backward = part.kind != PartKind::forward && part.kind != PartKind::statistics;
-            const bool sums = part.kind == PartKind::back_sums, norm = part.kind == PartKind::back_norm;
-            if (!backward || pointwise || s.kind == StepKind::conv || s.mask_in) data[s.in].insert(now);
-            if (s.other >= 0 && !norm) data[s.other].insert(now);
-            if ((!backward || (pointwise && !norm) || s.mask_own) && part.kind != PartKind::statistics)
-                data[s.out].insert(now);
-            if (!backward) continue;
-            gradient[s.out].insert(now);
-            if (!sums) gradient[s.in].insert(now);
-            if (s.other >= 0 && !norm) gradient[s.other].insert(now);
-        }
-        now++;
+    find_uses();
+    lay_out();
+    std::vector<Storage*> gradients;
+    for (Value& v : values_) {
+        if (v.data.used) share({&v.data}, memories_);
+        if (v.learns && v.gradient.used) gradients.push_back(&v.gradient);
     }
-    for (const Step& s : steps_)  // gradients of full layers come last, from all blocks at once
-        if (s.kind == StepKind::full) data[s.in].insert(now), gradient[s.out].insert(now);
-    for (size_t v = 0; v < values_.size(); v++) {
-        int above = 0, beside = 0;
-        for (const Step& s : steps_)
-            if (s.kind == StepKind::conv && s.in == static_cast<int>(v)) {
-                above = std::max(above, convs_[s.conv]->half_height);
-                beside = std::max(beside, convs_[s.conv]->half_width);
-            }
-        Value& value = values_[v];
-        value.data.lay_out(value.extent, above, beside, above, beside);
-        value.data.every = data[v].size() > 1;
-        int top = 0, left = 0, bottom = 0, right = 0;
-        if (value.producer >= 0 && steps_[value.producer].kind == StepKind::conv) {
-            const Step& s = steps_[value.producer];
-            const Conv& c = *convs_[s.conv];
-            if (values_[s.in].learns) top = c.top, left = c.left, bottom = c.bottom, right = c.right;
-        }
-        value.gradient.lay_out(value.extent, top, left, bottom, right);
-        value.gradient.every = gradient[v].size() > 1;
-    }
-    size_t widest = 16;
-    for (Step& s : steps_) {
-        if (s.kind == StepKind::full) {
-            const Value& in = values_[s.in];
-            s.runs = runs_of(in.extent, in.data);
-            s.gradient_runs = s.runs;
-            if (in.learns) {
-                // both in pieces of the same lengths
-                std::vector<Run> other = runs_of(in.extent, in.gradient);
-                const Extent& e = in.extent;
-                if (other.size() != s.runs.size()) {
-                    const auto finest = [&](const Storage& t) {
-                        std::vector<Run> r;
-                        for (int c = 0; c < e.channels; c++)
-                            for (int h = 0; h < e.height; h++) r.push_back({c * t.channel + h * t.row, e.width});
-                        return r;
-                    };
-                    s.runs = finest(in.data), other = finest(in.gradient);
-                }
-                s.gradient_runs = std::move(other);
-            }
-            widest = std::max(widest, static_cast<size_t>(s.nodes));
-        }
-    }
-    no_bias_.assign(widest, 0.0f);
+    share(gradients, memories_);
+    make_scoring();
+    make_runs();
     for (const auto& c : convs_) {
         packed_.emplace_back(), packed_back_.emplace_back(), sums_.emplace_back(), biases_.emplace_back();
         packed_.back().reset(static_cast<int64_t>(c->entries()));
@@ -316,9 +290,125 @@ void Network::make_memory() {
     }
 }
 
+// When each value and each gradient is needed. What is used in one phase only needs room for one block.
+void Network::find_uses() {
+    Moment now{0, 0};
+    values_[0].data.use(now);
+    for (const Phase& phase : phases_) {
+        now.part = 0;
+        for (const Part& part : phase.parts) {
+            now.part++;
+            if (part.kind == PartKind::loss) {
+                values_.back().data.use(now), values_.back().gradient.use(now);
+                continue;
+            }
+            const Step& s = steps_[part.step];
+            const bool pointwise = s.kind == StepKind::pointwise;
+            const bool backward = part.kind != PartKind::forward && part.kind != PartKind::statistics;
+            const bool sums = part.kind == PartKind::back_sums, norm = part.kind == PartKind::back_norm;
+            if (!backward || pointwise || s.kind == StepKind::conv || s.mask_in) values_[s.in].data.use(now);
+            if (s.other >= 0 && !norm) values_[s.other].data.use(now);
+            if ((!backward || (pointwise && !norm) || s.mask_own) && part.kind != PartKind::statistics)
+                values_[s.out].data.use(now);
+            if (!backward) continue;
+            values_[s.out].gradient.use(now);
+            if (!sums) values_[s.in].gradient.use(now);
+            if (s.other >= 0 && !norm) values_[s.other].gradient.use(now);
+        }
+        now.phase++;
+    }
+    for (const Step& s : steps_)  // gradients of full layers come last, from all blocks at once
+        if (s.kind == StepKind::full) values_[s.in].data.use(now), values_[s.out].gradient.use(now);
+}
+
+// Values have the borders that the convolutions above need, gradients those that the convolution below needs; where
+// maps have one size, gradients have one layout.
+void Network::lay_out() {
+    std::map<std::pair<int, int>, Borders> widest;
+    const auto below = [&](const Value& v) {
+        return v.producer >= 0 && steps_[v.producer].kind == StepKind::conv && values_[steps_[v.producer].in].learns;
+    };
+    for (const Value& v : values_)
+        if (below(v)) {
+            const Conv& c = *convs_[steps_[v.producer].conv];
+            widest[{v.extent.height, v.extent.width}].widen({c.top, c.left, c.bottom, c.right});
+        }
+    for (Value& v : values_) {
+        v.gradient.lay_out(v.extent, below(v) ? widest[{v.extent.height, v.extent.width}] : Borders{});
+        v.data.lay_out(v.extent, borders_above(v));
+    }
+}
+
+Borders Network::borders_above(const Value& value) const {
+    Borders b;
+    for (const Step& s : steps_)
+        if (s.kind == StepKind::conv && &values_[s.in] == &value) {
+            const Conv& c = *convs_[s.conv];
+            b.widen({c.half_height, c.half_width, c.half_height, c.half_width});
+        }
+    return b;
+}
+
+// Everything a place, shared with those that are needed earlier or later.
+void Network::share(std::vector<Storage*> storages, std::vector<Memory>& memories) const {
+    const size_t begin = memories.size();
+    std::stable_sort(storages.begin(), storages.end(),
+                     [](const Storage* a, const Storage* b) { return a->first < b->first; });
+    for (Storage* s : storages) {
+        auto place = std::find_if(memories.begin() + static_cast<std::ptrdiff_t>(begin), memories.end(),
+                                  [&](const Memory& m) { return m.takes(*s); });
+        if (place == memories.end()) place = memories.emplace(place);
+        place->tenants.push_back(s);
+        place->block = std::max(place->block, s->block);
+    }
+}
+
+// In scoring a value is only needed until the last step that reads it has run, so two or three places serve them all.
+void Network::make_scoring() {
+    std::map<std::pair<int, int>, Borders> widest;
+    for (const Value& v : values_) widest[{v.extent.height, v.extent.width}].widen(borders_above(v));
+    for (Value& v : values_) {
+        const Borders own = borders_above(v);
+        const bool none = own.top + own.left == 0 && v.extent.height * v.extent.width == 1;
+        v.scored.lay_out(v.extent, none ? own : widest[{v.extent.height, v.extent.width}]);
+    }
+    const int n = static_cast<int>(steps_.size());
+    values_[0].scored.use({0, -1}), values_.back().scored.use({0, n});
+    for (int i = 0; i < n; i++) {
+        const Step& s = steps_[i];
+        if (s.skipped) continue;
+        values_[s.in].scored.use({0, i});
+        if (s.other >= 0) values_[s.other].scored.use({0, i});
+        values_[s.kind == StepKind::conv ? s.score_out : s.out].scored.use({0, i});
+    }
+    std::vector<Storage*> used;
+    for (Value& v : values_)
+        if (v.scored.used) used.push_back(&v.scored);
+    share(used, scored_);
+}
+
+// The inputs of full layers, as runs of neighbours.
+void Network::make_runs() {
+    size_t widest = 16;
+    for (Step& s : steps_) {
+        if (s.kind != StepKind::full) continue;
+        const Value& in = values_[s.in];
+        s.runs = runs_of(in.extent, in.data);
+        s.scored_runs = runs_of(in.extent, in.scored);
+        s.gradient_runs = s.runs;
+        widest = std::max(widest, static_cast<size_t>(s.nodes));
+        if (!in.learns) continue;
+        s.gradient_runs = runs_of(in.extent, in.gradient);
+        if (s.gradient_runs.size() != s.runs.size())  // both in pieces of the same lengths
+            s.runs = rows_of(in.extent, in.data), s.gradient_runs = rows_of(in.extent, in.gradient);
+    }
+    no_bias_.assign(widest, 0.0f);
+}
+
 int64_t Network::workspace() const {
     int64_t floats = large_.size();
-    for (const Value& v : values_) floats += v.data.memory.size() + v.gradient.memory.size();
+    for (const auto* list : {&memories_, &scored_})
+        for (const Memory& m : *list) floats += m.buffer.size();
     for (const auto* list : {&packed_, &packed_back_, &sums_, &biases_})
         for (const Buffer& b : *list) floats += b.size();
     return 4 * floats;
@@ -327,11 +417,7 @@ int64_t Network::workspace() const {
 // Memory for batches of so many blocks; more than before means anew.
 void Network::ready(int blocks) {
     if (blocks <= blocks_) return;
-    for (Value& v : values_) {
-        if (!v.data.memory.data() || v.data.every) v.data.memory.reset(v.data.block * (v.data.every ? blocks : 1));
-        if (v.learns && (!v.gradient.memory.data() || v.gradient.every))
-            v.gradient.memory.reset(v.gradient.block * (v.gradient.every ? blocks : 1));
-    }
+    for (Memory& m : memories_) m.ready(blocks);
     blocks_ = blocks;
 }
 
@@ -392,7 +478,7 @@ void windows(int from, int to, std::vector<int32_t>& first, std::vector<int32_t>
 
 }  // namespace
 
-void Network::gather(const Batch& batch, int b) {
+void Network::gather(const Batch& batch, int b, View to) {
     const Extent in = program_.slots[0];
     const int64_t first = static_cast<int64_t>(b) * LANES;
     const int h = static_cast<int>(batch.height), w = static_cast<int>(batch.width);
@@ -408,11 +494,10 @@ void Network::gather(const Batch& batch, int b) {
     if (scratch_.size() < need + 64) scratch_.resize(need + 64);
     const size_t off = (64 - reinterpret_cast<uintptr_t>(scratch_.data()) % 64) % 64;
     g.scratch = scratch_.data() + off;
-    g.x = values_[0].data.view(b);
+    g.x = to;
     if (!resized) return kernels_.gather(g);
     const int64_t plane = static_cast<int64_t>(h) * w * LANES;
     if (large_.size() != plane * in.channels) large_.reset(plane * in.channels);
-    const View to = g.x;
     g.x = {large_.data(), plane, static_cast<int64_t>(w) * LANES};
     kernels_.gather(g);
     std::vector<int32_t> row_first, row_count, column_first, column_count;
@@ -461,23 +546,26 @@ Pointwise Network::pointwise(const Step& s, int b) const {
     return p;
 }
 
+void Network::pool(const Step& s, View in, View out) const {
+    const Extent &from = values_[s.in].extent, &to = values_[s.out].extent;
+    kernels_.pool({in, out, from.channels, from.height, from.width, to.height, to.width, s.factor, false});
+}
+
+void Network::full(const Step& s, View in, View out, const std::vector<Run>& runs, const float* parameters) const {
+    kernels_.full_forward({runs.data(), static_cast<int>(runs.size()), s.nodes, parameters + s.weights}, in.p,
+                          s.bias >= 0 ? parameters + s.bias : no_bias_.data(), out.p);
+}
+
 void Network::forward(const Step& s, int b, const float* parameters) {
-    const Value &in = values_[s.in], &out = values_[s.out];
+    const View in = values_[s.in].data.view(b), out = values_[s.out].data.view(b);
     switch (s.kind) {
         case StepKind::conv:
-            convs_[s.conv]->forward(in.data.view(b), packed_[s.conv].data(), biases_[s.conv].data(), out.data.view(b),
+            convs_[s.conv]->forward(in, packed_[s.conv].data(), biases_[s.conv].data(), out,
                                     s.activation == Activation::leaky ? Finish::leaky : Finish::plain, s.slope);
             break;
         case StepKind::pointwise: kernels_.pointwise(pointwise(s, b)); break;
-        case StepKind::pool:
-            kernels_.pool({in.data.view(b), out.data.view(b), in.extent.channels, in.extent.height, in.extent.width,
-                           out.extent.height, out.extent.width, s.factor, false});
-            break;
-        case StepKind::full:
-            kernels_.full_forward({s.runs.data(), static_cast<int>(s.runs.size()), s.nodes, parameters + s.weights},
-                                  in.data.view(b).p, s.bias >= 0 ? parameters + s.bias : no_bias_.data(),
-                                  out.data.view(b).p);
-            break;
+        case StepKind::pool: pool(s, in, out); break;
+        case StepKind::full: full(s, in, out, s.runs, parameters); break;
     }
 }
 
@@ -488,6 +576,7 @@ void Network::back(const Step& s, int b, const float* parameters, float* gradien
     // the rectifier below, if its derivative is taken along
     const float slope = s.mask_in ? steps_[in.producer].slope : 0.0f;
     const View dy = out.gradient.view(b);
+    const auto lap = [&](Work work) { watch_.lap(static_cast<size_t>(&s - steps_.data()), work); };
     switch (s.kind) {
         case StepKind::conv: {
             Conv& conv = *convs_[s.conv];
@@ -498,14 +587,18 @@ void Network::back(const Step& s, int b, const float* parameters, float* gradien
                 p.forward.width = out.extent.width;
                 p.forward.activation = Activation::leaky, p.forward.slope = s.slope;
                 kernels_.pointwise_back(p);
+                lap(Work::pointwise_back);
             }
             if (s.bias >= 0)
                 for (int m = 0; m < conv.maps; m++)
                     gradient[s.bias + m] += kernels_.add_up(dy.p + m * dy.channel, dy.row, conv.out_height, conv.out_width);
+            lap(Work::conv_bias);
             conv.backward_weight(in.data.view(b), dy, sums_[s.conv].data());
+            lap(Work::conv_weights);
             if (in.learns)
                 conv.backward_input(dy, packed_back_[s.conv].data(), in.gradient.view(b),
                                     {finish, in.data.view(b), slope});
+            lap(Work::conv_input);
             break;
         }
         case StepKind::pointwise: {
@@ -515,33 +608,45 @@ void Network::back(const Step& s, int b, const float* parameters, float* gradien
             if (s.other >= 0 && values_[s.other].learns)
                 p.dresidual = values_[s.other].gradient.view(b), p.add_dresidual = s.add_other;
             kernels_.pointwise_back(p);
+            lap(Work::pointwise_back);
             break;
         }
         case StepKind::pool:
             kernels_.pool_back({in.gradient.view(b), dy, in.extent.channels, in.extent.height, in.extent.width,
                                 out.extent.height, out.extent.width, s.factor, s.add_in});
+            lap(Work::pool_back);
             break;
         case StepKind::full:
             if (in.learns)
                 kernels_.full_back({s.runs.data(), static_cast<int>(s.runs.size()), s.nodes, parameters + s.weights},
                                    dy.p, in.gradient.view(b).p, s.gradient_runs.data(), in.data.view(b).p,
                                    s.runs.data(), slope, finish);
+            lap(Work::full_input);
             break;
     }
 }
+
+// What a step's way forward is, by its kind.
+constexpr Work FORWARD_WORK[] = {Work::conv, Work::pointwise, Work::pool, Work::full};
 
 void Network::run(const Part& part, const Batch& batch, int b, const float* parameters, float* gradient) {
     const int count = static_cast<int>(std::min<int64_t>(LANES, batch.count - static_cast<int64_t>(b) * LANES));
     if (part.kind == PartKind::loss) {
         double losses[LANES];
-        loss(batch, b, true, losses);
+        const Value& out = values_.back();
+        loss(batch, b, out.data.view(b).p, out.gradient.view(b).p, losses);
         for (int i = 0; i < count; i++) total_ += losses[i];
+        lap(Work::loss);
         return;
     }
     const Step& s = steps_[part.step];
     const Extent e = values_[s.in].extent;
+    const auto lap = [&](Work work) { watch_.lap(static_cast<size_t>(part.step), work); };
     switch (part.kind) {
-        case PartKind::forward: forward(s, b, parameters); break;
+        case PartKind::forward:
+            forward(s, b, parameters);
+            lap(FORWARD_WORK[static_cast<int>(s.kind)]);
+            break;
         case PartKind::back: back(s, b, parameters, gradient); break;
         case PartKind::statistics: {
             Norm& n = norms_[s.norm];
@@ -554,6 +659,7 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
                 n.squares[c] += n.block[2 * c + 1] + apart * apart * (before * own / all);
                 n.count[c] = all;
             }
+            lap(Work::statistics);
             break;
         }
         case PartKind::back_sums: {
@@ -565,6 +671,7 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
             p.mean = n.mean.data(), p.inverse = n.inverse.data(), p.sums = n.block.data();
             kernels_.pointwise_back(p);
             for (int i = 0; i < 2 * n.channels; i++) n.sums[i] += n.block[i];
+            lap(Work::pointwise_back);
             break;
         }
         case PartKind::back_norm: {
@@ -572,6 +679,7 @@ void Network::run(const Part& part, const Batch& batch, int b, const float* para
             kernels_.norm_back({values_[s.out].gradient.view(b), values_[s.in].data.view(b),
                                 values_[s.in].gradient.view(b), e.channels, e.height, e.width, count, n.a.data(),
                                 n.mean.data(), n.p.data(), n.q.data(), s.add_in});
+            lap(Work::norm_back);
             break;
         }
         case PartKind::loss: break;
@@ -603,11 +711,10 @@ void Network::finish_sums(Norm& n, const Step&, float* gradient) {
     }
 }
 
-void Network::loss(const Batch& batch, int b, bool with_gradient, double* losses) {
+void Network::loss(const Batch& batch, int b, const float* z, float* dz, double* losses) {
     const int64_t first = static_cast<int64_t>(b) * LANES;
-    const Value& out = values_.back();
     Loss l{};
-    l.kind = program_.loss, l.z = out.data.view(b).p, l.dz = with_gradient ? out.gradient.view(b).p : nullptr;
+    l.kind = program_.loss, l.z = z, l.dz = dz;
     l.outputs = program_.outputs(), l.count = static_cast<int>(std::min<int64_t>(LANES, batch.count - first));
     l.labels = batch.labels ? batch.labels + first : nullptr;
     l.targets = batch.targets ? batch.targets + first * l.outputs : nullptr;
@@ -619,6 +726,7 @@ void Network::loss(const Batch& batch, int b, bool with_gradient, double* losses
 }
 
 double Network::gradients(const Batch& batch, const float* parameters, float* state, float* gradient) {
+    watch_.begin();
     check(batch, true);
     const int blocks = static_cast<int>((batch.count + LANES - 1) / LANES);
     ready(blocks);
@@ -632,9 +740,10 @@ double Network::gradients(const Batch& batch, const float* parameters, float* st
         weight_ = 0;
         for (int64_t i = 0; i < batch.count; i++) weight_ += program_.class_weights[batch.labels[i]];
     }
+    lap(Work::pack);
     for (size_t i = 0; i < phases_.size(); i++) {
         for (int b = 0; b < blocks; b++) {
-            if (i == 0) gather(batch, b);
+            if (i == 0) gather(batch, b, values_[0].data.view(b)), lap(Work::gather);
             for (const Part& part : phases_[i].parts) run(part, batch, b, parameters, gradient);
         }
         if (phases_[i].norm_forward >= 0) finish_statistics(norms_[phases_[i].norm_forward], parameters, state);
@@ -648,37 +757,49 @@ double Network::gradients(const Batch& batch, const float* parameters, float* st
             const Conv& conv = *convs_[s.conv];
             const float* sums = sums_[s.conv].data();
             for (size_t i = 0; i < conv.entries(); i++) gradient[s.weights + conv.natural(i)] = sums[i];
+            lap(Work::pack);
         }
         if (s.kind == StepKind::full) {
             const Value &in = values_[s.in], &out = values_[s.out];
             kernels_.full_gradient({s.runs.data(), static_cast<int>(s.runs.size()), s.nodes, nullptr},
                                    in.data.view(0).p, in.data.block, out.gradient.view(0).p, out.gradient.block, blocks,
                                    gradient + s.weights, s.bias >= 0 ? gradient + s.bias : nullptr);
+            watch_.lap(static_cast<size_t>(&s - steps_.data()), Work::full_weights);
         }
     }
     return total_ / weight_;
 }
 
 void Network::score_step(const Step& s, const float* parameters) {
-    if (s.kind == StepKind::conv) {
-        convs_[s.conv]->forward(values_[s.in].data.view(0), packed_[s.conv].data(), biases_[s.conv].data(),
-                                values_[s.score_out].data.view(0),
-                                s.score_activation == Activation::leaky ? Finish::leaky : Finish::plain, s.score_slope);
-    } else if (s.kind == StepKind::pointwise) {
-        if (s.skipped) return;
-        Pointwise p = pointwise(s, 0);
-        if (s.plain) p.a = p.b = nullptr;
-        kernels_.pointwise(p);
-    } else {
-        forward(s, 0, parameters);
+    if (s.skipped) return;
+    const View in = values_[s.in].scored.view(0);
+    const View out = values_[s.kind == StepKind::conv ? s.score_out : s.out].scored.view(0);
+    switch (s.kind) {
+        case StepKind::conv:
+            convs_[s.conv]->forward(in, packed_[s.conv].data(), biases_[s.conv].data(), out,
+                                    s.score_activation == Activation::leaky ? Finish::leaky : Finish::plain,
+                                    s.score_slope);
+            break;
+        case StepKind::pointwise: {
+            Pointwise p = pointwise(s, 0);
+            p.z = in, p.y = out;
+            if (s.other >= 0) p.residual = values_[s.other].scored.view(0);
+            if (s.plain) p.a = p.b = nullptr;
+            kernels_.pointwise(p);
+            break;
+        }
+        case StepKind::pool: pool(s, in, out); break;
+        case StepKind::full: full(s, in, out, s.scored_runs, parameters); break;
     }
 }
 
 void Network::score(const Batch& batch, const float* parameters, const float* state, float* outputs, float* losses) {
+    watch_.begin();
     check(batch, losses != nullptr);
     if (!norms_.empty() && !state) throw Refused("normalisation needs its state");
-    ready(1);
+    for (Memory& m : scored_) m.ready(1);
     pack(parameters, state, true);
+    lap(Work::pack);
     weight_ = 1;
     const int blocks = static_cast<int>((batch.count + LANES - 1) / LANES), n = program_.outputs();
     for (int b = 0; b < blocks; b++) {
@@ -690,17 +811,22 @@ void Network::score(const Batch& batch, const float* parameters, const float* st
         if (own.flips) own.flips += first;
         if (own.labels) own.labels += first;
         if (own.targets) own.targets += first * n;
-        gather(own, 0);
-        for (const Step& s : steps_) score_step(s, parameters);
-        const float* z = values_.back().data.view(0).p;
+        gather(own, 0, values_[0].scored.view(0));
+        lap(Work::gather);
+        for (size_t i = 0; i < steps_.size(); i++) {
+            score_step(steps_[i], parameters);
+            watch_.lap(i, FORWARD_WORK[static_cast<int>(steps_[i].kind)]);
+        }
+        const float* z = values_.back().scored.view(0).p;
         if (outputs)
             for (int i = 0; i < count; i++)
                 for (int o = 0; o < n; o++) outputs[(first + i) * n + o] = z[o * LANES + i];
         if (losses) {
             double found[LANES];
-            loss(own, 0, false, found);
+            loss(own, 0, values_.back().scored.view(0).p, nullptr, found);
             for (int i = 0; i < count; i++) losses[first + i] = static_cast<float>(found[i]);
         }
+        lap(Work::loss);
     }
 }
 
