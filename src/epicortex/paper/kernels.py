@@ -160,9 +160,14 @@ def _quantities(
         if max(mean.get(shape, 0.0) for mean in means) >= RARE:
             name = "×".join(map(str, shape))
             yield name, [one.get(shape, 0.0) for one in own], [one.get(shape, 0.0) for one in other]
+    first, second = groups
     for name in ORIENTATIONS:
-        yield name, *([oriented(counts)[name] for counts in group] for group in groups)
-    yield "mean area", *([area(counts) for counts in group] for group in groups)
+        yield (
+            name,
+            [oriented(counts)[name] for counts in first],
+            [oriented(counts)[name] for counts in second],
+        )
+    yield "mean area", [area(counts) for counts in first], [area(counts) for counts in second]
 
 
 def mean_shares(kernels: Sequence[Kernels]) -> dict[Shape, float]:
