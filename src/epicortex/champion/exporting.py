@@ -1,7 +1,7 @@
-"""A champion as a file for others: ONNX, torch.export (.pt2), safetensors.
+"""A champion as a file for others: ONNX, torch.export (.pt2), safetensors, C.
 
 Each carries the class names, the scaling and the input's shape, so that a consumer needs nothing else. What
-ONNX and .pt2 compute takes raw values and scales them inside. Files are written whole or not at all.
+ONNX, .pt2 and C compute takes raw values and scales them inside. Files are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from epicortex.champion import c_source
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
-from epicortex.storage.atomic import refuse_irregular, replace_file
+from epicortex.storage.atomic import refuse_irregular, replace_file, replace_text
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from epicortex.champion.module import Classifier
     from epicortex.run.lifecycle import Result
 
-ENDINGS: Final = (".onnx", ".pt2", ".safetensors")
+ENDINGS: Final = (".onnx", ".pt2", ".safetensors", ".c")
 METADATA: Final = "epicortex.json"
 """The name of what a .pt2 file says about itself, among its `extra_files`."""
 _OPSET: Final = 18
@@ -39,7 +40,9 @@ _ONNX_LIMIT: Final = 2**31 - 2**20
 
 
 def export(source: Path | str | Champion | Classifier | Result, to: Path | str) -> Path:
-    """Write a champion to a file; its ending says how: .onnx, .pt2 or .safetensors (with a genome.json).
+    """Write a champion to a file; its ending says how: .onnx, .pt2, .safetensors or .c.
+
+    Beside a .safetensors file goes a genome.json, beside a .c file its header.
 
     The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave.
     """
@@ -50,6 +53,10 @@ def export(source: Path | str | Champion | Classifier | Result, to: Path | str) 
         replace_file(to, [_onnx(champion)])
     elif to.suffix == ".pt2":
         replace_file(to, [_pt2(champion)])
+    elif to.suffix == ".c":
+        text = c_source.source(champion, to.stem)
+        replace_text(to.with_suffix(".h"), text.header)
+        replace_text(to, text.code)
     else:
         replace_file(to, champions.model_file(champion))
         replace_file(to.with_name("genome.json"), [champions.genome_file(champion)])
@@ -63,6 +70,8 @@ def check_target(to: Path) -> None:
     if not to.parent.is_dir():
         raise StorageError(f"{to} cannot be written: there is no folder {to.parent}")
     refuse_irregular(to)
+    if to.suffix == ".c":
+        refuse_irregular(to.with_suffix(".h"))
     if to.suffix == ".onnx":
         for name in ("onnx", "onnxscript"):
             try:

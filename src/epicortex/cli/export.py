@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epicortex.cli.parsing import Parser, UsageError, add_plugin
-from epicortex.text import clean, plural
+from epicortex.text import clean, plural, shell
+
+if TYPE_CHECKING:
+    from epicortex.champion.file import Champion
 
 
 def add_arguments(parser: Parser) -> None:
@@ -17,7 +21,7 @@ def add_arguments(parser: Parser) -> None:
         "--to",
         metavar="FILE",
         type=Path,
-        help=".onnx, .pt2 (torch.export) or .safetensors, which gets a genome.json beside it",
+        help=".onnx, .pt2 (torch.export), .safetensors (and a genome.json beside it) or .c (and a header)",
     )
     parser.add_argument("--max-parameters", metavar="N", type=int, help="the best model that is so small")
     parser.add_argument(
@@ -47,7 +51,9 @@ def _part(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file and say what it takes and gives."""
     if arguments.to is None:
-        raise UsageError("--to FILE is missing: its ending, .onnx, .pt2 or .safetensors, says what to write")
+        raise UsageError(
+            "--to FILE is missing: its ending, .onnx, .pt2, .safetensors or .c, says what to write"
+        )
     from epicortex import registry
     from epicortex.champion import front
     from epicortex.champion.exporting import check_target, export
@@ -63,13 +69,31 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         champion = load_champion(arguments.run, parts)
     path = export(champion, arguments.to)
-    shape = ", ".join(map(str, champion.outline.input_shape))
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")
     if path.suffix == ".safetensors":
         print(f"with {clean(str(path.with_name('genome.json')))}; epicortex.load reads it")
+    elif path.suffix == ".c":
+        _say_c(champion, path)
     else:
-        white = f" from 0 to {champion.scaling.divisor:g}" if len(champion.outline.input_shape) == 3 else ""
-        print(f"input   float32 [batch, {shape}], raw values{white}: scaling is part of it")
-        classes = plural(len(champion.classes), "class", "classes")
-        print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")
+        _say_graph(champion)
     return 0
+
+
+def _say_graph(champion: Champion) -> None:
+    shape = ", ".join(map(str, champion.outline.input_shape))
+    white = f" from 0 to {champion.scaling.divisor:g}" if len(champion.outline.input_shape) == 3 else ""
+    print(f"input   float32 [batch, {shape}], raw values{white}: scaling is part of it")
+    classes = plural(len(champion.classes), "class", "classes")
+    print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")
+
+
+def _say_c(champion: Champion, path: Path) -> None:
+    from epicortex.champion.c_source import identifier, source
+
+    size, name = source(champion, path.stem).size, identifier(path.stem)
+    program = shell(["cc", "-std=c99", "-O2", f"-D{name.upper()}_MAIN", str(path), "-lm", "-o", name])
+    print(f"with {clean(str(path.with_suffix('.h')))}, which says what to call")
+    print(f"flash   {size.flash:,} bytes of constants; the code comes on top")
+    print(f"RAM     {size.ram:,} bytes")
+    print(f"work    {size.multiplications:,} multiplications for a sample")
+    print(f"try it  {program}")
