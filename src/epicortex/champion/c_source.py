@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicortex.champion.file import Champion
-from epicortex.champion.steps import Memory, Step, memory, steps
+from epicortex.champion.steps import Memory, Step, memory, steps, temperature
 from epicortex.errors import ConfigError
 from epicortex.text import clean, percent, shell
 
@@ -69,6 +69,12 @@ def source(champion: Champion, name: str) -> Source:
         )
     )
     return Source(code, _header(champion, about, prefix), size)
+
+
+def measure(champion: Champion) -> Size:
+    """What a champion takes on a device, without writing its C."""
+    made = steps(champion)
+    return _size(champion, made, memory(made))
 
 
 def identifier(name: str) -> str:
@@ -202,7 +208,8 @@ def _program(champion: Champion, made: Sequence[Step], plan: Memory, prefix: str
         out = "logits" if number == len(made) else _place(plan, number)
         yield f"  {_call(step, number, plan, out)}"
     yield "}\n"
-    yield _template("answers").replace("NAME", prefix.upper()).replace("name_", f"{prefix}_")
+    answers = _template("answers").replace("NAME", prefix.upper()).replace("name_", f"{prefix}_")
+    yield answers.replace("TEMPERATURE", _number(np.float32(temperature(champion))))
 
 
 def _call(step: Step, number: int, plan: Memory, out: str) -> str:

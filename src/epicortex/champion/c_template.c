@@ -160,7 +160,7 @@ void name_softmax(float *logits)
   for (int i = 1; i < NAME_OUTPUTS; i++)
     most = logits[i] > most ? logits[i] : most;
   for (int i = 0; i < NAME_OUTPUTS; i++)
-    sum += logits[i] = expf(logits[i] - most);
+    sum += logits[i] = expf((logits[i] - most) / TEMPERATURE);
   for (int i = 0; i < NAME_OUTPUTS; i++)
     logits[i] /= sum;
 }

@@ -70,6 +70,11 @@ def steps(champion: Champion) -> list[Step]:
     return _Builder(program, program.flatten(tensors), state).steps
 
 
+def temperature(champion: Champion) -> float:
+    """What logits are divided by before they become probabilities."""
+    return float(getattr(champion.facts, "temperature", None) or 1.0)
+
+
 def memory(made: Sequence[Step]) -> Memory:
     """A place for every slot, such that none is overwritten before it was last read.
 

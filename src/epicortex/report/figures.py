@@ -6,10 +6,12 @@ page's too. Whatever comes from a file goes through `label`, as plotly takes `<`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import History
+from epicortex.ecosystem.plan import Plan
 from epicortex.families.family import Outline, Shape
 from epicortex.pages.plots import Figure, axis, fitness_axis, generation_axis, label
 from epicortex.pages.units import Unit
@@ -27,8 +29,42 @@ from epicortex.report.summary import Dot, RunSummary
 from epicortex.text import plural, times
 
 
-def fitness(history: History, summary: RunSummary, unit: Unit) -> Figure:
-    """Best, mean and offspring-before-training fitness, over the spread of all networks."""
+def models(members: Sequence[Champion], unit: Unit, size: str) -> Figure | None:
+    """The models of a run: fitness and test accuracy over their size. None where there is only one."""
+    if len(members) < 2:
+        return None
+    x = [one.outline.parameters if size == "parameters" else one.outline.cost for one in members]
+
+    def curve(values: Sequence[float | None], name: str, role: str) -> Figure:
+        return {
+            "x": x,
+            "y": values,
+            "name": name,
+            "mode": "lines+markers",
+            "line": {"color": role, "width": 2},
+            "marker": {"color": role, "size": 10},
+            "hovertemplate": f"{name} {_number('y', unit)}<br>%{{x:,}} {size}<extra></extra>",
+        }
+
+    fit = [unit.value(one.facts.fitness) for one in members]
+    tested = [unit.value(one.facts.test_accuracy) for one in members]
+    traces = [curve(fit, f"on the {label(members[-1].facts.fitness_on)} set", "var(--best)")]
+    if unit.name == "accuracy" and any(value is not None for value in tested):
+        traces.append(curve(tested, "on the test set", "var(--mean)"))
+    return {
+        "data": traces,
+        "layout": {
+            "hovermode": "closest",
+            "xaxis": {**axis(size), "type": "log", **_log_ticks(x)},
+            "yaxis": fitness_axis(unit),
+        },
+    }
+
+
+def fitness(
+    history: History, summary: RunSummary, unit: Unit, plans: Mapping[int, Plan] | None = None
+) -> Figure:
+    """Best, mean and offspring-before-training fitness, over the spread of all networks and the phases."""
     x = [line.generation for line in history]
     spread = [generation.quantiles for generation in summary.generations]
 
@@ -57,7 +93,12 @@ def fitness(history: History, summary: RunSummary, unit: Unit) -> Figure:
             curve("average_fitness", "mean", "var(--mean)"),
             curve("offspring_fitness", "offspring before training", "var(--offspring)", "dot"),
         ],
-        "layout": {"hovermode": "x unified", "xaxis": generation_axis(), "yaxis": fitness_axis(unit)},
+        "layout": {
+            "hovermode": "x unified",
+            "xaxis": generation_axis(),
+            "yaxis": fitness_axis(unit),
+            **_phases(plans or {}),
+        },
     }
 
 
@@ -136,7 +177,11 @@ def sizes(summary: RunSummary, unit: Unit) -> Figure:
         "genomes": texts,
         "layout": {
             "hovermode": "closest",
-            "xaxis": {**axis("parameters"), "type": "log", **_log_ticks(summary.points)},
+            "xaxis": {
+                **axis("parameters"),
+                "type": "log",
+                **_log_ticks([point.parameters for point in summary.points]),
+            },
             "yaxis": fitness_axis(unit),
         },
     }
@@ -196,7 +241,7 @@ def attempts(summary: RunSummary) -> Figure:
             "hovermode": "closest",
             "bargap": 0.25,
             "legend": {"traceorder": "reversed"},
-            "xaxis": {**axis("attempts (logarithmic)"), "type": "log", "dtick": 1},
+            "xaxis": {**axis("attempts"), "rangemode": "tozero"},
             "yaxis": {"ticksuffix": "  "},
         },
     }
@@ -293,9 +338,26 @@ def _events(history: History, key: str, name: str, role: str, sign: int) -> Figu
     }
 
 
-def _log_ticks(points: Sequence[Dot]) -> Figure:
+def _phases(plans: Mapping[int, Plan]) -> Figure:
+    """Where polish begins, in the background; nothing where the run has no phases."""
+    polished = [at for at, plan in plans.items() if plan.phase == "polish"]
+    if not polished or len(polished) == len(plans):
+        return {}
+    begin, end = min(polished) - 0.5, max(polished) + 0.5
+    area = {"type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1}
+    look = {"fillcolor": "var(--offspring-band)", "line": {"width": 0}, "layer": "below"}
+    word = {"xref": "x", "yref": "paper", "y": 1, "yanchor": "top", "showarrow": False}
+    return {
+        "shapes": [{**area, **look}],
+        "annotations": [
+            {**word, "x": begin, "xanchor": "right", "text": "search "},
+            {**word, "x": begin, "xanchor": "left", "text": " polish"},
+        ],
+    }
+
+
+def _log_ticks(values: Sequence[int]) -> Figure:
     """Ticks at 1, 2 and 5 times the powers of ten: plotly would name every digit."""
-    values = [point.parameters for point in points]
-    steps = [step * 10**power for power in range(11) for step in (1, 2, 5)]
+    steps = [step * 10**power for power in range(16) for step in (1, 2, 5)]
     ticks = [step for step in steps if min(values) / 2 <= step <= 2 * max(values)] if values else []
     return {"tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from epicortex.champion import front
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import History, total_seconds
+from epicortex.ecosystem.plan import Plan
 from epicortex.pages.units import Unit
 from epicortex.registry import Parts
 from epicortex.report import mistakes
@@ -15,6 +18,7 @@ from epicortex.report.summary import RunSummary, summarise
 from epicortex.run import lineage
 from epicortex.run.lineage import Ancestor
 from epicortex.run.record import RunRecord, read_run
+from epicortex.storage import plans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +33,10 @@ class Material:
     summary: RunSummary
     tested: Tested | str
     """The champion on the test set, or why that is not known."""
+    models: tuple[Champion, ...] = ()
+    """The champion and the smaller models of the run, the smallest first."""
+    plans: Mapping[int, Plan] = field(default_factory=dict)
+    """The plan of each complete generation, where the run is planned."""
 
     @property
     def history(self) -> History:
@@ -64,4 +72,7 @@ def read(
     followed = frozenset(one.id for one in ancestors)
     summary = summarise(run.networks(), run.history, family=family, followed=followed)
     tested = mistakes.look(run, champion, data_dir, trust=trust) if champion else "there is no champion yet."
-    return Material(run, Unit.of(run.config.training.fitness), champion, ancestors, summary, tested)
+    models = tuple(front.read(run_folder, parts)) if champion else ()
+    planned = {at: plan for at, plan in plans.read(run_folder).items() if at <= len(run.history)}
+    unit = Unit.of(run.config.training.fitness)
+    return Material(run, unit, champion, ancestors, summary, tested, models, planned)

@@ -7,7 +7,7 @@ from pathlib import Path
 from epicortex.pages.html import page
 from epicortex.pages.plots import Figure
 from epicortex.registry import Parts
-from epicortex.report import figures, legend, sections
+from epicortex.report import figures, legend, sections, usage
 from epicortex.report.material import Material, read
 from epicortex.storage import atomic
 
@@ -35,7 +35,12 @@ def write(
 
 def render(material: Material) -> str:
     """The page as text."""
-    return page("epicortex.report", "report.html", sections.content(material), draw(material))
+    content = sections.content(material)
+    model = usage.payload(material.champion) if material.champion else None
+    packed = {} if model is None else {"model": model}
+    return page(
+        "epicortex.report", "report.html", content, draw(material), packed=packed, scripts=("try.js",)
+    )
 
 
 def draw(material: Material) -> dict[str, Figure]:
@@ -44,7 +49,9 @@ def draw(material: Material) -> dict[str, Figure]:
     if material.champion is None:
         return {}
     drawn = {
-        "fitness": figures.fitness(history, summary, unit),
+        "models_parameters": figures.models(material.models, unit, "parameters"),
+        "models_cost": figures.models(material.models, unit, "multiplications"),
+        "fitness": figures.fitness(history, summary, unit, material.plans),
         "species": figures.species(history, summary) if summary.species else None,
         "shapes": figures.shapes(summary) if legend.common_shapes(summary) else None,
         "attempts": figures.attempts(summary) if summary.attempts else None,
