@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex.champion import c_source
+from epicortex.champion import c_source, quantising
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
 from epicortex.storage.atomic import refuse_irregular, replace_file, replace_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from epicortex.champion.module import Classifier
@@ -39,18 +40,24 @@ _CACHE: Final = "TORCHINDUCTOR_CACHE_DIR"
 _ONNX_LIMIT: Final = 2**31 - 2**20
 
 
-def export(source: Path | str | Champion | Classifier | Result, to: Path | str) -> Path:
+def export(
+    source: Path | str | Champion | Classifier | Result, to: Path | str, *, int8: NDArray[Any] | None = None
+) -> Path:
     """Write a champion to a file; its ending says how: .onnx, .pt2, .safetensors or .c.
 
     Beside a .safetensors file goes a genome.json, beside a .c file its header.
 
-    The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave.
+    The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave. With
+    `int8`, raw values such as those of the training set, an ONNX file computes with 8 bits.
     """
     to = Path(to)
     check_target(to)
+    if int8 is not None and to.suffix != ".onnx":
+        raise ConfigError(f"8 bits are for ONNX files, and {to.name} is none")
     champion = _champion(source)
     if to.suffix == ".onnx":
-        replace_file(to, [_onnx(champion)])
+        model = onnx_model(champion)
+        replace_file(to, [model if int8 is None else quantising.quantised(model, int8)])
     elif to.suffix == ".pt2":
         replace_file(to, [_pt2(champion)])
     elif to.suffix == ".c":
@@ -169,7 +176,8 @@ def _pt2(champion: Champion) -> bytes:
     return file.getvalue()
 
 
-def _onnx(champion: Champion) -> bytes:
+def onnx_model(champion: Champion) -> bytes:
+    """The champion as an ONNX file."""
     import torch
 
     if 4 * champion.outline.parameters > _ONNX_LIMIT:

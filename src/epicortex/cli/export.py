@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epicortex.cli.parsing import Parser, UsageError, add_plugin
-from epicortex.text import clean, plural, shell
+from epicortex.cli.parsing import Parser, UsageError, add_plugin, add_trust
+from epicortex.text import clean, percent, plural, shell
 
 if TYPE_CHECKING:
     from epicortex.champion.file import Champion
@@ -33,7 +33,14 @@ def add_arguments(parser: Parser) -> None:
         type=_part,
         help="the smallest model whose fitness is so little below that of the best, such as 0.5%%",
     )
+    parser.add_argument(
+        "--int8",
+        action="store_true",
+        help="an ONNX file that computes with 8 bits; ranges are taken from the run's data",
+    )
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where the built-in data sets are")
     add_plugin(parser)
+    add_trust(parser)
 
 
 def _part(text: str) -> float:
@@ -68,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         champion = front.chosen(front.read(arguments.run, parts), **limits)
     else:
         champion = load_champion(arguments.run, parts)
+    if arguments.int8:
+        return _eight_bits(champion, arguments)
     path = export(champion, arguments.to)
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")
     if path.suffix == ".safetensors":
@@ -76,6 +85,28 @@ def run(arguments: argparse.Namespace) -> int:
         _say_c(champion, path)
     else:
         _say_graph(champion)
+    return 0
+
+
+def _eight_bits(champion: Champion, arguments: argparse.Namespace) -> int:
+    """Write the file of 8 bits, and say what that costs on the test set."""
+    from epicortex.champion import quantising
+    from epicortex.champion.exporting import export, onnx_model
+    from epicortex.run import own_data
+    from epicortex.run.record import read_run
+
+    if not arguments.run.is_dir():
+        raise UsageError("--int8 needs the data of the run: give its folder, not a file")
+    data = own_data.find(read_run(arguments.run), arguments.data_dir, trust=arguments.trust)
+    path = export(champion, arguments.to, int8=data.x_train)
+    whole, small = onnx_model(champion), path.read_bytes()
+    print(f"wrote {clean(str(path))} ({len(small):,} bytes; with 32 bits it has {len(whole):,})")
+    _say_graph(champion)
+    if len(data.y_test):
+        right = [(quantising.answers(model, data.x_test) == data.y_test).mean() for model in (whole, small)]
+        before, after = (percent(float(one)) for one in right)
+        tests = plural(len(data.y_test), "test sample")
+        print(f"accuracy  {before} with 32 bits, {after} with 8 bits, on {tests}")
     return 0
 
 

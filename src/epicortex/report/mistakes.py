@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epicortex.config import changed
-from epicortex.errors import DataError, EpiCortexError
+from epicortex.errors import EpiCortexError
 from epicortex.evaluation import figures
 from epicortex.report import origins, pictures
 from epicortex.report.pictures import Picture
-from epicortex.run.consent import check_files
+from epicortex.run import own_data
 from epicortex.text import one_line
 
 if TYPE_CHECKING:
@@ -149,9 +148,7 @@ def look(
     if run.config.evaluator != "backprop":
         return f"fitness comes from the evaluator {one_line(run.config.evaluator)}, not from labelled data."
     try:
-        decided = ["data.directory"] if data_dir is not None else []
-        check_files(run.path, run.config, decided, trust=trust)
-        data = _find_data(run, data_dir)
+        data = own_data.find(run, data_dir, trust=trust)
     except (EpiCortexError, OSError) as error:
         return one_line(str(error), 400)
     if not len(data.y_test):
@@ -226,17 +223,3 @@ def _picture(data: DataSet, place: int, file: Path | None) -> Picture | None:
     """The sample as its file shows it, in its own proportions, or else as the network sees it."""
     seen = None if file is None else pictures.photograph(file)
     return seen or pictures.sample(data.x_test[place], data.scaling.divisor)
-
-
-def _find_data(run: RunRecord, data_dir: Path | None) -> DataSet:
-    from epicortex.run import assembly as preparation
-
-    config = run.config
-    if config.data.source is None:
-        raise DataError("it was handed over by a program, and is not kept in the run's folder.")
-    if data_dir is not None:
-        config = changed(config, data={"directory": str(data_dir)})
-    data = preparation.load_data(config.data.source, config)
-    if data.digest != run.info.data_digest:
-        raise DataError(f"what is found as {config.data.source} now is not the data of this run.")
-    return data
