@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, str]] = {
     "resume": "go on where a run stopped, also with more generations",
     "show": "the champion, layer by layer, and how the run went",
     "report": "write a page about a run: RUN/report.html",
+    "watch": "the report as a live page, from which a run can be paused and stopped",
     "export": "write the champion to a file: .onnx, .pt2, .safetensors or .c by its ending",
     "predict": "classify images with the champion",
     "reproduce": "run the paper's experiments, and set the results beside the published ones",

@@ -29,16 +29,19 @@ def page(
     *,
     packed: Mapping[str, Any] | None = None,
     scripts: Sequence[str] = (),
+    live: bool = False,
 ) -> str:
     """A page from a template of a package, such as `epicortex.report`; it names where each plot is drawn.
 
-    `packed` are values for scripts, by the ids of their elements; `scripts` are further ones of ours.
+    `packed` are values for scripts, by the ids of their elements; `scripts` are further ones of ours. A
+    `live` page may ask the server that it came from, and nobody else.
     """
     library, theme = _library(), _asset("theme.js")
     own = [_asset(name) for name in ("page.js", *scripts)]
     filled = {
         # Without `unsafe-inline`, a script that got into the page in spite of all would not run.
         "policy": Markup(" ".join(f"'sha256-{_digest(text)}'" for text in (library, theme, *own))),
+        "live": live,
         "style": Markup(_style()),
         "theme_script": Markup(theme),
         "scripts": [Markup(text) for text in own],

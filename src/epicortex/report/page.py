@@ -33,14 +33,13 @@ def write(
     return path
 
 
-def render(material: Material) -> str:
-    """The page as text."""
+def render(material: Material, *, live: bool = False) -> str:
+    """The page as text; a `live` one asks its server for news, and has buttons to pause and stop the run."""
     content = sections.content(material)
     model = usage.payload(material.champion) if material.champion else None
     packed = {} if model is None else {"model": model}
-    return page(
-        "epicortex.report", "report.html", content, draw(material), packed=packed, scripts=("try.js",)
-    )
+    scripts, plots = ("try.js", "live.js") if live else ("try.js",), draw(material)
+    return page("epicortex.report", "report.html", content, plots, packed=packed, scripts=scripts, live=live)
 
 
 def draw(material: Material) -> dict[str, Figure]:
