@@ -6,6 +6,7 @@ caller to measure; `answers` runs either file.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import tempfile
@@ -27,7 +28,7 @@ _OPERATORS: Final = ("Conv", "Gemm", "MatMul", "Add", "Relu", "GlobalAveragePool
 
 def quantised(model: bytes, samples: NDArray[np.generic]) -> bytes:
     """An ONNX model with 8 bits; `samples` are raw values such as it will get."""
-    quantization = _library()
+    quantization, shapes = _library()
     if not len(samples):
         raise ConfigError("ranges for 8 bits are taken from samples, and there are none")
     chosen = samples[np.linspace(0, len(samples) - 1, min(ENOUGH, len(samples))).astype(int)]
@@ -38,7 +39,7 @@ def quantised(model: bytes, samples: NDArray[np.generic]) -> bytes:
         logging.root.setLevel(logging.ERROR)  # the library advises its own developers
         try:
             # Norms are folded into the convolutions before these are quantised.
-            quantization.quant_pre_process(str(whole), str(folded), skip_symbolic_shape=True)
+            shapes.quant_pre_process(str(whole), str(folded), skip_symbolic_shape=True)
             quantization.quantize_static(
                 str(folded),
                 str(small),
@@ -56,9 +57,8 @@ def quantised(model: bytes, samples: NDArray[np.generic]) -> bytes:
 
 def answers(model: bytes, x: NDArray[np.generic]) -> NDArray[np.int64]:
     """The likeliest class of each sample, by its number."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    runtime = importlib.import_module("onnxruntime")
+    session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
     found = [
         session.run(None, {"x": np.asarray(x[start : start + _BATCH], np.float32)})[0].argmax(1)
         for start in range(0, len(x), _BATCH)
@@ -102,13 +102,12 @@ def _with_metadata(small: bytes, model: bytes) -> bytes:
     return data
 
 
-def _library() -> Any:
+def _library() -> tuple[Any, Any]:
     try:
-        from onnxruntime import quantization
-        from onnxruntime.quantization import shape_inference
+        quantization = importlib.import_module("onnxruntime.quantization")
+        shapes = importlib.import_module("onnxruntime.quantization.shape_inference")
     except ImportError:
         raise ConfigError(
             "8 bits need onnxruntime, which is not installed: pip install 'epicortex[onnx]'"
         ) from None
-    quantization.quant_pre_process = shape_inference.quant_pre_process
-    return quantization
+    return quantization, shapes

@@ -21,7 +21,7 @@ _ONE_SIDED: Final = 0.025
 #: Of more coins the normal approximation is as good.
 _MANY: Final = 1000
 #: Of fewer samples a temperature would say more about them than about the network.
-ENOUGH_FOR_TEMPERATURE: Final = 50
+ENOUGH_FOR_TEMPERATURE: Final = 20
 _BINS: Final = 15
 
 
@@ -48,7 +48,7 @@ def _sign_test(won: int, total: int) -> float:
     if total > _MANY:
         deviate = (won - 0.5 - total / 2) / math.sqrt(total / 4)
         return math.erfc(deviate / math.sqrt(2)) / 2
-    return sum(math.comb(total, number) for number in range(won, total + 1)) / 2**total
+    return sum(math.comb(total, number) for number in range(won, total + 1)) / (1 << total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,11 @@ def counted(predictions: Any, labels: Any, classes: int, fitness: float | None =
     Tested(support=(2, 1), right=(1, 1), answered=(1, 2), fitness=None)
     """
     predictions, labels = np.asarray(predictions), np.asarray(labels)
-    counts = (labels, labels[predictions == labels], predictions)
-    return Tested(*(tuple(np.bincount(one, minlength=classes).tolist()) for one in counts), fitness)
+
+    def count(numbers: NDArray[Any]) -> tuple[int, ...]:
+        return tuple(np.bincount(numbers, minlength=classes).tolist())
+
+    return Tested(count(labels), count(labels[predictions == labels]), count(predictions), fitness)
 
 
 def probabilities(logits: Any, temperature: float | None = None) -> Floats:

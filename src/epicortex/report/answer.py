@@ -68,8 +68,8 @@ def _gauge(tested: Tested) -> Gauge:
         f"{ACCURACY.text(tested.accuracy)}, 95 % interval from {ACCURACY.text(low)} to "
         f"{ACCURACY.text(high)}; baseline {ACCURACY.text(tested.figures.baseline)}"
     )
-    parts = (round(100 * part, 2) for part in (tested.accuracy, low, high, tested.figures.baseline))
-    return Gauge(*parts, words)
+    value, baseline = round(100 * tested.accuracy, 2), round(100 * tested.figures.baseline, 2)
+    return Gauge(value, round(100 * low, 2), round(100 * high, 2), baseline, words)
 
 
 def _sentences(tested: Tested) -> Iterator[str]:
