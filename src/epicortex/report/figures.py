@@ -345,7 +345,7 @@ def _phases(plans: Mapping[int, Plan]) -> Figure:
         return {}
     begin, end = min(polished) - 0.5, max(polished) + 0.5
     area = {"type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1}
-    look = {"fillcolor": "var(--offspring-band)", "line": {"width": 0}, "layer": "below"}
+    look = {"fillcolor": "var(--offspring-band)", "line": {"width": 0}, "layer": "below", "opacity": 0.5}
     word = {"xref": "x", "yref": "paper", "y": 1, "yanchor": "top", "showarrow": False}
     return {
         "shapes": [{**area, **look}],
@@ -359,5 +359,10 @@ def _phases(plans: Mapping[int, Plan]) -> Figure:
 def _log_ticks(values: Sequence[int]) -> Figure:
     """Ticks at 1, 2 and 5 times the powers of ten: plotly would name every digit."""
     steps = [step * 10**power for power in range(16) for step in (1, 2, 5)]
-    ticks = [step for step in steps if min(values) / 2 <= step <= 2 * max(values)] if values else []
+    if not values:
+        return {}
+    low, high = min(values), max(values)
+    ticks = [step for step in steps if low / 2 <= step <= 2 * high]
+    if sum(low <= tick <= high for tick in ticks) < 2:
+        ticks = sorted({low, high})  # all are about as large: the ends say more than round numbers
     return {"tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}

@@ -159,7 +159,7 @@ def _use(material: Material, champion: Champion) -> dict[str, Any]:
         "ways": usage.ways(material, champion),
         "device": usage.device(champion),
         "try_shape": shape,
-        "smaller": len(material.models) - 1,
+        "smaller": usage.smaller(material),
     }
 
 

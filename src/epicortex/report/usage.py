@@ -58,10 +58,15 @@ def models(material: Material) -> Table | None:
         return None
     return Table(
         "The models of this run, from the smallest on",
-        ("parameters", "multiplications", "flash", "RAM", material.unit.name, "test accuracy", "export"),
+        ("parameters", "multiplications", "flash", "RAM", material.unit.name, "test accuracy"),
         [tuple(_row(material, one)) for one in material.models],
-        frozenset({6}),
     )
+
+
+def smaller(material: Material) -> str:
+    """The command that takes the smallest model; with another number it takes another."""
+    limit = ["--max-parameters", str(material.models[0].outline.parameters)]
+    return shell(["epicortex", "export", str(material.run.path), "--to", "model.onnx", *limit])
 
 
 def payload(champion: Champion) -> dict[str, Any] | None:
@@ -82,8 +87,6 @@ def _row(material: Material, one: Champion) -> Iterator[str]:
     yield from (NOTHING, NOTHING) if size is None else (_bytes(size.flash), _bytes(size.ram))
     yield material.unit.text(one.facts.fitness)
     yield NOTHING if tested is None else Unit.of("accuracy").text(tested)
-    limit = ["--max-parameters", str(outline.parameters)]
-    yield shell(["epicortex", "export", str(material.run.path), "--to", "model.onnx", *limit])
 
 
 def _size(champion: Champion) -> Size | None:
