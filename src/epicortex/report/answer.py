@@ -130,7 +130,7 @@ def _facts(material: Material, champion: Champion, known: bool) -> list[Fact]:
         Fact("multiplications", _short(champion.outline.cost), "for one sample"),
         Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
-        Fact("trainings", trained, f"{count(history[-1].networks)} networks at the end"),
+        Fact("trainings", trained, f"{plural(history[-1].networks, 'network')} at the end"),
     ]
     if facts.fitness_on != "test" and material.test_accuracy is not None:
         fit = Fact(material.unit.name, material.unit.text(facts.fitness), f"on the {facts.fitness_on} set")

@@ -189,22 +189,32 @@ def _champion(material: Material, champion: Champion) -> dict[str, Any]:
 def _family(material: Material) -> dict[str, Any]:
     drawn = tree.draw(material.lineage, material.summary, material.unit)
     lineage = material.lineage
-    changes = plural(sum(len(one.mutations) for one in lineage), "mutation")
+    changes = _some(sum(len(one.mutations) for one in lineage), "mutation")
     if len(lineage) == 1:
         about = (
             f"The champion is a founder: it was there from the start, and has seen {changes} and training."
         )
     else:
-        mates = plural(sum(len(one.parents) == 2 for one in lineage), "crossover")
-        clones = plural(sum(len(one.parents) == 1 for one in lineage), "clone")
+        mates = _some(sum(len(one.parents) == 2 for one in lineage), "crossover")
+        clones = _some(sum(len(one.parents) == 1 for one in lineage), "clone")
         founders = plural(sum(not one.parents for one in lineage), "founder")
         about = (
-            f"{mates}, {clones} and {changes} lead from {founders} to the champion, on top. Each line is a "
-            "network, from its birth to the birth of its last child on the way; its colour is its species."
+            f"{mates[:1].upper()}{mates[1:]}, {clones} and {changes} lead from {founders} to the champion, "
+            "on top. Each line is a network, from its birth to the birth of its last child on the way; its "
+            "colour is its species."
         )
     if drawn.left_out:
         about += f" The {len(drawn.rows)} youngest of {len(lineage)} networks are drawn."
     return {"tree": drawn, "marks": _MARKS, "family_about": about}
+
+
+def _some(number: int, word: str) -> str:
+    """So many things, or none.
+
+    >>> _some(0, "clone"), _some(2, "clone")
+    ('no clone', '2 clones')
+    """
+    return plural(number, word) if number else f"no {word}"
 
 
 def _mutations(material: Material) -> dict[str, Any]:
