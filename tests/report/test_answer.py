@@ -26,7 +26,7 @@ from epicortex.evaluation.figures import counted, wilson
 from epicortex.families.layered import draw_phenotype
 from epicortex.families.layered.genome import Genome
 from epicortex.pages.units import Unit
-from epicortex.report import figures, mistakes, tables, usage
+from epicortex.report import figures, mistakes, scatter, tables, usage
 from epicortex.report.answer import answer
 from epicortex.report.material import Material, read
 from epicortex.report.mistakes import examine, suspected
@@ -201,7 +201,7 @@ def test_smaller_models_are_drawn_and_can_be_exported(run: Path, tmp_path: Path)
         small.outline.parameters,
         champion.outline.parameters,
     ]
-    figure = figures.models(material.models, material.unit, "parameters")
+    figure = scatter.models(material.models, material.unit, "parameters")
     assert figure is not None
     assert figure["data"][0]["x"] == [small.outline.parameters, champion.outline.parameters]
     html = report.write(copy).read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 from epicortex.pages.html import page
 from epicortex.pages.plots import Figure
 from epicortex.registry import Parts
-from epicortex.report import figures, legend, sections, usage
+from epicortex.report import figures, legend, scatter, sections, usage
 from epicortex.report.material import Material, read
 from epicortex.storage import atomic
 
@@ -48,8 +48,8 @@ def draw(material: Material) -> dict[str, Figure]:
     if material.champion is None:
         return {}
     drawn = {
-        "models_parameters": figures.models(material.models, unit, "parameters"),
-        "models_cost": figures.models(material.models, unit, "multiplications"),
+        "models_parameters": scatter.models(material.models, unit, "parameters"),
+        "models_cost": scatter.models(material.models, unit, "multiplications"),
         "fitness": figures.fitness(history, summary, unit, material.plans),
         "species": figures.species(history, summary) if summary.species else None,
         "shapes": figures.shapes(summary) if legend.common_shapes(summary) else None,
@@ -57,6 +57,6 @@ def draw(material: Material) -> dict[str, Figure]:
         "effects": figures.effects(summary, unit) if summary.attempts else None,
         "seconds": figures.seconds(history),
         # Last, as it has the most to draw.
-        "sizes": figures.sizes(summary, unit),
+        "sizes": scatter.sizes(summary, unit),
     }
     return {name: figure for name, figure in drawn.items() if figure is not None}
