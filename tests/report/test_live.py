@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -96,6 +97,34 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path, finished: Path) -
     words = command("watch", finished, "--port", "99999")
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_run_of_another_program_is_not_touched(finished: Path, tmp_path: Path) -> None:
+    """It may not end cleanly when it is asked to: who began it has to stop it."""
+    program = tmp_path / "own.py"
+    program.write_text(
+        "import sys, time\nfrom pathlib import Path\nfrom epicortex.storage.lock import Lock\n"
+        "held = Lock(Path(sys.stdin.readline().strip()))\nprint('held', flush=True)\ntime.sleep(60)\n"
+    )
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    own = subprocess.Popen(
+        [sys.executable, program.name], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert own.stdin is not None
+        assert own.stdout is not None
+        print(copy, file=own.stdin, flush=True)
+        assert own.stdout.readline() == "held\n"
+        with watching(copy) as (address, _):
+            assert json.loads(get(f"{address}state"))["state"] == "running"
+            with urllib.request.urlopen(f"{address}stop", data=b"", timeout=_PATIENCE) as answer:
+                refusal = json.loads(answer.read())["refused"]
+        assert refusal == f"the run was begun by a program (process {own.pid}): stop it there"
+        assert own.poll() is None
+    finally:
+        own.kill()
+        own.communicate()
 
 
 @pytest.fixture

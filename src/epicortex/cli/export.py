@@ -119,9 +119,9 @@ def _say_graph(champion: Champion) -> None:
 
 
 def _say_c(champion: Champion, path: Path) -> None:
-    from epicortex.champion.c_source import identifier, source
+    from epicortex.champion.c_source import identifier, measure
 
-    size, name = source(champion, path.stem).size, identifier(path.stem)
+    size, name = measure(champion), identifier(path.stem)
     program = shell(["cc", "-std=c99", "-O2", f"-D{name.upper()}_MAIN", str(path), "-lm", "-o", name])
     print(f"with {clean(str(path.with_suffix('.h')))}, which says what to call")
     print(f"flash   {size.flash:,} bytes of constants; the code comes on top")

@@ -17,6 +17,8 @@ from epicortex.errors import RunError
 from epicortex.storage import lock
 
 _OURS: Final = b"epicortex"
+#: So many words of a command line name its program: the interpreter, its options, and ours.
+_PROGRAM: Final = 4
 
 
 class Control:
@@ -30,7 +32,7 @@ class Control:
     @property
     def running(self) -> bool:
         """Whether a process is at work on the run."""
-        return self._process() is not None
+        return self._holder() is not None
 
     @property
     def trouble(self) -> str:
@@ -43,9 +45,11 @@ class Control:
 
     def pause(self) -> None:
         """Ask the run's process to end as soon as what it has is written."""
-        process = self._process()
+        process = self._holder()
         if process is None:
             return
+        if not _is_command(process):
+            raise RunError(f"the run was begun by a program (process {process}): stop it there")
         try:
             os.kill(process, signal.SIGTERM)
         except OSError as error:
@@ -65,8 +69,8 @@ class Control:
             start_new_session=True,
         )
 
-    def _process(self) -> int | None:
-        """The process at work on the run, if it is one of EpiCortex's commands."""
+    def _holder(self) -> int | None:
+        """The process at work on the run, by its number."""
         if self._child is not None and self._child.poll() is None:
             return self._child.pid
         try:
@@ -75,14 +79,26 @@ class Control:
             return None
         if not text.isdecimal() or len(text) > 10 or int(text) == os.getpid():
             return None
-        return int(text) if _is_ours(int(text)) and lock.is_held(self._run) else None
+        # In this order: the lock is only tried while somebody may have it.
+        return int(text) if _is_alive(int(text)) and lock.is_held(self._run) else None
 
 
-def _is_ours(process: int) -> bool:
-    """Whether a process lives and is one of our commands: a number may have been given to another by now."""
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
-        command = Path("/proc", str(process), "cmdline")
-        return not command.parent.parent.is_dir() or _OURS in command.read_bytes()
+    except PermissionError:
+        return True
     except (OSError, OverflowError):
         return False
+    return True
+
+
+def _is_command(process: int) -> bool:
+    """Whether a process is one of our commands, which end cleanly when asked to; others may not."""
+    if not Path("/proc/self").exists():
+        return True  # a system that does not tell
+    try:
+        words = Path("/proc", str(process), "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return _OURS in map(os.path.basename, words[:_PROGRAM])

@@ -78,17 +78,15 @@ class Watched:
             early = self._page is not None and time.monotonic() < self._not_before
             if self._page is None or not (fresh or (early and not version.endswith("True"))):
                 began = time.monotonic()
-                material = read(
-                    self.run,
-                    data_dir=self.data_dir,
-                    parts=self.parts,
-                    trust=self.trust,
-                    test=version.endswith("True"),
-                )
-                self._page = version, _marked(render(material, live=True), version)
+                self._page = version, self._made(version)
                 took = time.monotonic() - began
                 self._not_before = time.monotonic() + took / _PART
             return self._page[1]
+
+    def _made(self, version: str) -> str:
+        ended = version.endswith("True")
+        material = read(self.run, data_dir=self.data_dir, parts=self.parts, trust=self.trust, test=ended)
+        return _marked(render(material, live=True), version)
 
     def version(self) -> str:
         """What the page shows, or would show if it were made now."""
@@ -148,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(404, "not found", "text/plain")
                 return
         except EpiCortexError as error:
-            self._json({"words": one_line(str(error), 400)})
+            self._json({"refused": one_line(str(error), 400)})
             return
         self._json({"words": "Stopped. This page stays as it is."})
         if path == "stop":

@@ -19,6 +19,8 @@ _ABOVE: Final = np.array([226, 92, 48], float)
 _GREY: Final = np.array([128, 128, 128], float)
 _VEIL: Final = 0.14
 _GAMMA: Final = 0.6
+#: What a picture file may be.
+_FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
 #: The longest side of a sample, in pixels.
 _LARGEST: Final = 96
 
@@ -63,7 +65,7 @@ def sample(values: NDArray[np.generic], white: float) -> Picture | None:
 def photograph(path: Path) -> Picture | None:
     """A picture file, small, upright and in its own proportions; None where it does not open."""
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=_FORMATS) as image:
             image.draft("RGB", (2 * _LARGEST, 2 * _LARGEST))
             upright = ImageOps.exif_transpose(image)
             if upright.mode not in ("L", "RGB"):

@@ -7,10 +7,12 @@
   const [pause, go, stop, news] = ["pause", "continue", "stop", "news"].map((name) => document.getElementById(`run-${name}`));
   const seen = bar.dataset.version;
   let over = false;
+  let refused = "";
 
   function show(state) {
     bar.dataset.state = state.state;
-    say.textContent = state.trouble ? `${state.words}: ${state.trouble}` : state.words;
+    const trouble = refused || state.trouble;
+    say.textContent = trouble ? `${state.words}: ${trouble}` : state.words;
     pause.hidden = state.state !== "running";
     go.hidden = state.state !== "paused";
     stop.hidden = state.state === "ended";
@@ -38,10 +40,11 @@
   async function tell(what) {
     for (const button of [pause, go, stop]) button.disabled = true;
     say.textContent = what === "continue" ? "Continuing …" : "Stopping as soon as everything is written …";
-    over = what === "stop";
     try {
-      const answer = await fetch(what, { method: "POST" });
-      if (over) say.textContent = (await answer.json()).words;
+      const answer = await (await fetch(what, { method: "POST" })).json();
+      refused = answer.refused || "";
+      over = what === "stop" && !refused;
+      if (over) say.textContent = answer.words;
     } finally {
       for (const button of [pause, go, stop]) {
         button.disabled = false;
