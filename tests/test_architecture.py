@@ -16,7 +16,7 @@ import epicortex
 PACKAGE = Path(epicortex.__file__).parent
 #: From the lowest to the highest. Rooms of one row do not import each other.
 ROWS = (
-    ("errors", "machine", "text", "randomness", "versions"),
+    ("errors", "machine", "markup", "text", "randomness", "versions"),
     ("registry",),
     ("config",),
     ("native",),

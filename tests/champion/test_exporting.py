@@ -152,7 +152,7 @@ def test_predict_gives_names_and_probabilities_add_up() -> None:
 
 @pytest.mark.parametrize("name", ["c", "c.h5", "c.onnx.gz", "c.pt"])
 def test_an_ending_that_says_nothing_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"must end in \.onnx, \.pt2, \.safetensors"):
+    with pytest.raises(ConfigError, match=r"must end in \.onnx, \.pt2, \.safetensors, \.c"):
         export(make_champion(), tmp_path / name)
     assert not list(tmp_path.iterdir())
 

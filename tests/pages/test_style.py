@@ -50,4 +50,5 @@ def test_light_and_dark_name_the_same_colours() -> None:
     assert colours("light").keys() == colours("dark").keys()
     style = resources.files("epicortex.pages").joinpath("assets", "page.css").read_text("utf-8")
     used = set(re.findall(r"var\(--([\w-]+)\)", style))
-    assert used <= {*colours("light"), "height", "s"}
+    numbers = {"height", "s", "value", "low", "high", "baseline", "share"}
+    assert used <= {*colours("light"), *numbers}

@@ -138,5 +138,7 @@ def test_a_genome_in_short() -> None:
 def test_the_same_run_gives_the_same_page(folder: Path, tmp_path: Path) -> None:
     from epicortex import report
 
-    shutil.copytree(folder, tmp_path / "copy")
-    assert report.write(folder).read_bytes() == report.write(tmp_path / "copy").read_bytes()
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    pages = [report.write(one).read_text().replace(str(one), "RUN") for one in (folder, copy)]
+    assert pages[0] == pages[1]

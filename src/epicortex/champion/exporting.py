@@ -1,7 +1,7 @@
-"""A champion as a file for others: ONNX, torch.export (.pt2), safetensors.
+"""A champion as a file for others: ONNX, torch.export (.pt2), safetensors, C.
 
 Each carries the class names, the scaling and the input's shape, so that a consumer needs nothing else. What
-ONNX and .pt2 compute takes raw values and scales them inside. Files are written whole or not at all.
+ONNX, .pt2 and C compute takes raw values and scales them inside. Files are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from epicortex.champion import c_source, quantising
 from epicortex.champion import file as champions
 from epicortex.champion.file import Champion
 from epicortex.errors import ConfigError, StorageError
-from epicortex.storage.atomic import refuse_irregular, replace_file
+from epicortex.storage.atomic import refuse_irregular, replace_file, replace_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from epicortex.champion.module import Classifier
     from epicortex.run.lifecycle import Result
 
-ENDINGS: Final = (".onnx", ".pt2", ".safetensors")
+ENDINGS: Final = (".onnx", ".pt2", ".safetensors", ".c")
 METADATA: Final = "epicortex.json"
 """The name of what a .pt2 file says about itself, among its `extra_files`."""
 _OPSET: Final = 18
@@ -38,18 +40,30 @@ _CACHE: Final = "TORCHINDUCTOR_CACHE_DIR"
 _ONNX_LIMIT: Final = 2**31 - 2**20
 
 
-def export(source: Path | str | Champion | Classifier | Result, to: Path | str) -> Path:
-    """Write a champion to a file; its ending says how: .onnx, .pt2 or .safetensors (with a genome.json).
+def export(
+    source: Path | str | Champion | Classifier | Result, to: Path | str, *, int8: NDArray[Any] | None = None
+) -> Path:
+    """Write a champion to a file; its ending says how: .onnx, .pt2, .safetensors or .c.
 
-    The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave.
+    Beside a .safetensors file goes a genome.json, beside a .c file its header.
+
+    The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave. With
+    `int8`, raw values such as those of the training set, an ONNX file computes with 8 bits.
     """
     to = Path(to)
     check_target(to)
+    if int8 is not None and to.suffix != ".onnx":
+        raise ConfigError(f"8 bits are for ONNX files, and {to.name} is none")
     champion = _champion(source)
     if to.suffix == ".onnx":
-        replace_file(to, [_onnx(champion)])
+        model = onnx_model(champion)
+        replace_file(to, [model if int8 is None else quantising.quantised(model, int8)])
     elif to.suffix == ".pt2":
         replace_file(to, [_pt2(champion)])
+    elif to.suffix == ".c":
+        text = c_source.source(champion, to.stem)
+        replace_text(to.with_suffix(".h"), text.header)
+        replace_text(to, text.code)
     else:
         replace_file(to, champions.model_file(champion))
         replace_file(to.with_name("genome.json"), [champions.genome_file(champion)])
@@ -63,6 +77,8 @@ def check_target(to: Path) -> None:
     if not to.parent.is_dir():
         raise StorageError(f"{to} cannot be written: there is no folder {to.parent}")
     refuse_irregular(to)
+    if to.suffix == ".c":
+        refuse_irregular(to.with_suffix(".h"))
     if to.suffix == ".onnx":
         for name in ("onnx", "onnxscript"):
             try:
@@ -160,7 +176,8 @@ def _pt2(champion: Champion) -> bytes:
     return file.getvalue()
 
 
-def _onnx(champion: Champion) -> bytes:
+def onnx_model(champion: Champion) -> bytes:
+    """The champion as an ONNX file."""
     import torch
 
     if 4 * champion.outline.parameters > _ONNX_LIMIT:

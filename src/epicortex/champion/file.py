@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from epicortex import registry
+from epicortex import markup, registry
 from epicortex.data.dataset import Scaling
 from epicortex.errors import ConfigError, DataError, GenomeError, StorageError
 from epicortex.families.family import Array, Family, Outline
@@ -23,7 +23,7 @@ from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
-from epicortex.text import clean, markdown
+from epicortex.text import clean, markdown, one_line, percent
 
 FORMAT: Final = 2
 MAX_MODEL: Final = 1 << 36
@@ -76,6 +76,28 @@ class Champion:
     def network(self) -> Any:
         """It as an `nn.Module`, or whatever its family builds."""
         return self.family.build(self.phenotype)
+
+    def _repr_html_(self) -> str:
+        facts, outline = self.facts, self.outline
+        tested = (
+            []
+            if facts.test_accuracy is None
+            else [("accuracy on the test set", percent(facts.test_accuracy))]
+        )
+        rows = [
+            ("champion", f"network {facts.network} of generation {facts.generation}"),
+            (f"fitness on the {facts.fitness_on} set", f"{facts.fitness:.4f}"),
+            *tested,
+            ("parameters", f"{outline.parameters:,}"),
+            ("multiplications for a sample", f"{outline.cost:,}"),
+            ("input", " × ".join(map(str, outline.input_shape))),
+            ("classes", one_line(", ".join(self.classes), 300)),
+        ]
+        layers = [
+            (number, part.text, " × ".join(map(str, part.output)), f"{part.parameters:,}")
+            for number, part in enumerate(outline.parts, 1)
+        ]
+        return markup.table(rows) + markup.table(layers, ("layer", "what", "output", "parameters"))
 
 
 def write(folder: Path, champion: Champion) -> None:

@@ -6,6 +6,7 @@ import argparse
 import re
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -79,6 +80,7 @@ def add_arguments(parser: Parser) -> None:
         "--plan", metavar="RUN", type=Path, help="repeat the work of a planned run, on any number of workers"
     )
     parser.add_argument("--from", dest="ancestor", metavar="RUN", type=Path, help="start from RUN's champion")
+    parser.add_argument("--watch", action="store_true", help="show the run as a live page in a browser")
     add_common(parser)
     add_settings(parser)
 
@@ -130,6 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
             began=began,
         )
 
+    if arguments.watch:
+        _show_live(folder, arguments.plugin)
     try:
         return progress.watch(arguments, data=source, folder=folder, config=config, go=go)
     finally:
@@ -137,6 +141,28 @@ def run(arguments: argparse.Namespace) -> int:
             # A run that was refused leaves no empty folder; one that began is not empty.
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _show_live(folder: Path, plugins: Sequence[Path]) -> None:
+    """Start a server for the run's page, which outlives the run until nobody looks, and say where it is."""
+    import subprocess
+    import sys
+
+    words = [sys.executable, "-m", "epicortex", "watch", str(folder), "--until-end"]
+    for plugin in plugins:
+        words += ["--plugin", str(plugin)]
+    server = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert server.stdout is not None
+    for _ in range(2):  # the address and a hint, or why there is none
+        if line := server.stdout.readline().rstrip():
+            print(line, file=sys.stderr, flush=True)
 
 
 def _planned(run: Path) -> tuple[dict[str, object], dict[int, Plan]]:

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from epicortex import markup
 from epicortex.ecosystem.state import Counts
+from epicortex.text import NOTHING, duration
+
+#: How many generations a notebook lists.
+_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,30 @@ class Generation(Counts):
     def mutations_tried(self) -> int:
         """All attempts at a mutation in place, whatever came of them."""
         return self.mutations + self.mutations_refused + self.mutations_failed
+
+
+class Generations(list[Generation]):
+    """The generations of a run: a list that notebooks show as curves and a table."""
+
+    def _repr_html_(self) -> str:
+        fit = {"best": [one.highest_fitness for one in self], "mean": [one.average_fitness for one in self]}
+        rows = [
+            (
+                one.generation,
+                *(
+                    NOTHING if value is None else f"{value:.4f}"
+                    for value in (one.highest_fitness, one.average_fitness)
+                ),
+                one.networks,
+                one.species,
+                f"{one.champion_parameters:,}",
+                duration(one.seconds),
+            )
+            for one in self[-_SHOWN:]
+        ]
+        head = ("generation", "best", "mean", "networks", "species", "champion's parameters", "time")
+        few = f"the last {_SHOWN} of {len(self)} generations" if len(self) > _SHOWN else ""
+        return f"{markup.curves(fit)}{markup.table(rows, head, few)}"
 
 
 History: TypeAlias = Sequence[Generation]

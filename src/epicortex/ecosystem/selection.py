@@ -17,7 +17,7 @@ from epicortex.ecosystem import averages, census, draws
 from epicortex.ecosystem.calibration import calibrate, logistic, mean_fitness, relative
 from epicortex.ecosystem.state import EcosystemState, Event, EventOutcome, Individual
 from epicortex.ecosystem.strategies import Register, Selected
-from epicortex.families.family import Family, Mutation
+from epicortex.families.family import Family, Mutation, RecordsClones
 from epicortex.randomness import generator
 
 #: The fitter parent's part where it is fixed: about the logistic of 1.
@@ -164,10 +164,10 @@ class _Visits:
 
     def _mate(self, network: Individual, partner: Individual, rng: np.random.Generator) -> None:
         """A child of two, or of a network that drew itself a clone; none if it would be too large."""
+        events: tuple[Event, ...] = ()
         if partner.id == network.id:
             parents: tuple[int, ...] = (network.id,)
-            exact = self._settings.clones == "exact"
-            phenotype = network.phenotype if exact else self._family.clone(network.phenotype, rng)
+            phenotype, events = self._clone(network, rng)
         else:
             parents = (network.id, partner.id)
             part = share(network, partner, self._settings)
@@ -182,8 +182,20 @@ class _Visits:
                 parents=parents,
                 birth=self._generation,
                 species=network.species,
+                events=events,
             )
         )
+
+    def _clone(self, network: Individual, rng: np.random.Generator) -> tuple[Any, tuple[Event, ...]]:
+        """A child of one, and what was changed in it, where its family says so."""
+        if self._settings.clones == "exact":
+            return network.phenotype, ()
+        if not isinstance(self._family, RecordsClones):
+            return self._family.clone(network.phenotype, rng), ()
+        changed = self._family.cloned(network.phenotype, rng)
+        if changed is None or changed.phenotype is None:
+            return network.phenotype, ()
+        return changed.phenotype, (Event(changed.type, changed.direction, changed.layer, "applied"),)
 
     def _is_spared(self, network: Individual) -> bool:
         """Whether a network may not be mutated in place: champions, but not one that is alone."""

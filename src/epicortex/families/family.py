@@ -215,6 +215,14 @@ class SizesFounders(Protocol):
 
 
 @runtime_checkable
+class RecordsClones(Protocol[P]):
+    """A family whose clones differ from their parent by one mutation, which it can name."""
+
+    def cloned(self, phenotype: P, rng: np.random.Generator) -> Mutation[P] | None:
+        """A clone as `clone` gives it, as the mutation that made it; None where it is as its parent."""
+
+
+@runtime_checkable
 class HasRecipe(Protocol):
     """A family whose networks bring factors on the configured training along, which evolve with them."""
 

@@ -10,7 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -21,24 +21,44 @@ from markupsafe import Markup
 from epicortex.pages.plots import Figure
 
 
-def page(room: str, template: str, content: Mapping[str, Any], plots: Mapping[str, Figure]) -> str:
-    """A page from a template of a package, such as `epicortex.report`; it names where each plot is drawn."""
-    library, theme, script = _library(), _asset("theme.js"), _asset("page.js")
-    scripts = {
+def page(
+    room: str,
+    template: str,
+    content: Mapping[str, Any],
+    plots: Mapping[str, Figure],
+    *,
+    packed: Mapping[str, Any] | None = None,
+    scripts: Sequence[str] = (),
+    live: bool = False,
+) -> str:
+    """A page from a template of a package, such as `epicortex.report`; it names where each plot is drawn.
+
+    `packed` are values for scripts, by the ids of their elements; `scripts` are further ones of ours. A
+    `live` page may ask the server that it came from, and nobody else.
+    """
+    library, theme = _library(), _asset("theme.js")
+    own = [_asset(name) for name in ("page.js", *scripts)]
+    filled = {
         # Without `unsafe-inline`, a script that got into the page in spite of all would not run.
-        "policy": Markup(" ".join(f"'sha256-{_digest(text)}'" for text in (library, theme, script))),
+        "policy": Markup(" ".join(f"'sha256-{_digest(text)}'" for text in (library, theme, *own))),
+        "live": live,
         "style": Markup(_style()),
         "theme_script": Markup(theme),
-        "script": Markup(script),
+        "scripts": [Markup(text) for text in own],
+        "packed": {name: Markup(_packed(_json(value))) for name, value in (packed or {}).items()},
         "library": Markup(_packed_library()),
-        "figures": Markup(_packed(json.dumps(plots, separators=(",", ":"), allow_nan=False))),
+        "figures": Markup(_packed(_json(plots))),
     }
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined
     )
     source = _read(room, "templates", template)
-    text: str = environment.from_string(source).render({**content, **scripts})
+    text: str = environment.from_string(source).render({**content, **filled})
     return text
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _style() -> str:

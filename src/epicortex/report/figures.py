@@ -6,11 +6,12 @@ page's too. Whatever comes from a file goes through `label`, as plotly takes `<`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from epicortex.ecosystem.history import History
-from epicortex.families.family import Outline, Shape
+from epicortex.ecosystem.plan import Plan
+from epicortex.families.family import Shape
 from epicortex.pages.plots import Figure, axis, fitness_axis, generation_axis, label
 from epicortex.pages.units import Unit
 from epicortex.report.legend import (
@@ -21,14 +22,15 @@ from epicortex.report.legend import (
     common_shapes,
     largest_species,
     species_colour,
-    structure_lines,
 )
-from epicortex.report.summary import Dot, RunSummary
+from epicortex.report.summary import RunSummary
 from epicortex.text import plural, times
 
 
-def fitness(history: History, summary: RunSummary, unit: Unit) -> Figure:
-    """Best, mean and offspring-before-training fitness, over the spread of all networks."""
+def fitness(
+    history: History, summary: RunSummary, unit: Unit, plans: Mapping[int, Plan] | None = None
+) -> Figure:
+    """Best, mean and offspring-before-training fitness, over the spread of all networks and the phases."""
     x = [line.generation for line in history]
     spread = [generation.quantiles for generation in summary.generations]
 
@@ -46,7 +48,7 @@ def fitness(history: History, summary: RunSummary, unit: Unit) -> Figure:
             "name": name,
             "mode": "lines+markers" if len(x) < 3 else "lines",
             "line": {"color": role, "width": 2.5, "dash": dash},
-            "hovertemplate": f"{name} {_number('y', unit)}<extra></extra>",
+            "hovertemplate": f"{name} {number_text('y', unit)}<extra></extra>",
         }
 
     return {
@@ -57,7 +59,12 @@ def fitness(history: History, summary: RunSummary, unit: Unit) -> Figure:
             curve("average_fitness", "mean", "var(--mean)"),
             curve("offspring_fitness", "offspring before training", "var(--offspring)", "dot"),
         ],
-        "layout": {"hovermode": "x unified", "xaxis": generation_axis(), "yaxis": fitness_axis(unit)},
+        "layout": {
+            "hovermode": "x unified",
+            "xaxis": generation_axis(),
+            "yaxis": fitness_axis(unit),
+            **_phases(plans or {}),
+        },
     }
 
 
@@ -89,55 +96,6 @@ def species(history: History, summary: RunSummary) -> Figure:
             "xaxis": {**axis("generation"), "anchor": "y2"},
             "yaxis": {**axis("networks"), "domain": [0.32, 1], "rangemode": "tozero"},
             "yaxis2": {**axis("lost, new"), "domain": [0, 0.22]},
-        },
-    }
-
-
-def sizes(summary: RunSummary, unit: Unit) -> Figure:
-    """Fitness over parameters: every network, coloured by generation, and the Pareto front.
-
-    The genomes are listed once; `genome` gives each dot's place in that list, the page puts them together.
-    """
-    places: dict[int, int] = {}
-    texts: list[str] = []
-
-    def place(genome: Outline) -> int:
-        # Equal genomes are one object here, and asking for its identity is quicker than comparing.
-        if id(genome) not in places:
-            places[id(genome)] = len(texts)
-            texts.append("<br>".join(structure_lines(genome)))
-        return places[id(genome)]
-
-    def dots(points: Sequence[Dot], **more: Any) -> Figure:
-        return {
-            "x": [point.parameters for point in points],
-            "y": [unit.value(point.fitness) for point in points],
-            "customdata": [[point.network, point.generation] for point in points],
-            "genome": [place(point.genome) for point in points],
-            "hovertemplate": "<b>network %{customdata[0]}</b>, generation %{customdata[1]}<br>"
-            f"{_number('y', unit)} with %{{x:,}} parameters<br>%{{text}}<extra></extra>",
-            **more,
-        }
-
-    shades = {
-        "color": [point.generation for point in summary.points],
-        "colorscale": "generations",
-        "colorbar": {"title": {"text": "generation"}},
-        "size": 5,
-        "opacity": 0.75,
-    }
-    line = {"shape": "hv", "color": "var(--best)", "width": 2}
-    own = {"color": "var(--best)", "size": 9}
-    return {
-        "data": [
-            dots(summary.points, name="networks", mode="markers", marker=shades, showlegend=False),
-            dots(summary.front, name="Pareto front", mode="lines+markers", line=line, marker=own),
-        ],
-        "genomes": texts,
-        "layout": {
-            "hovermode": "closest",
-            "xaxis": {**axis("parameters"), "type": "log", **_log_ticks(summary.points)},
-            "yaxis": fitness_axis(unit),
         },
     }
 
@@ -196,7 +154,7 @@ def attempts(summary: RunSummary) -> Figure:
             "hovermode": "closest",
             "bargap": 0.25,
             "legend": {"traceorder": "reversed"},
-            "xaxis": {**axis("attempts (logarithmic)"), "type": "log", "dtick": 1},
+            "xaxis": {**axis("attempts"), "rangemode": "tozero"},
             "yaxis": {"ticksuffix": "  "},
         },
     }
@@ -262,7 +220,8 @@ def seconds(history: History) -> Figure:
     }
 
 
-def _number(axis: str, unit: Unit) -> str:
+def number_text(axis: str, unit: Unit) -> str:
+    """How hovering writes a figure of an axis."""
     return f"%{{{axis}:.2f}} %" if unit.percent else f"%{{{axis}:.4g}}"
 
 
@@ -293,9 +252,19 @@ def _events(history: History, key: str, name: str, role: str, sign: int) -> Figu
     }
 
 
-def _log_ticks(points: Sequence[Dot]) -> Figure:
-    """Ticks at 1, 2 and 5 times the powers of ten: plotly would name every digit."""
-    values = [point.parameters for point in points]
-    steps = [step * 10**power for power in range(11) for step in (1, 2, 5)]
-    ticks = [step for step in steps if min(values) / 2 <= step <= 2 * max(values)] if values else []
-    return {"tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
+def _phases(plans: Mapping[int, Plan]) -> Figure:
+    """Where polish begins, in the background; nothing where the run has no phases."""
+    polished = [at for at, plan in plans.items() if plan.phase == "polish"]
+    if not polished or len(polished) == len(plans):
+        return {}
+    begin, end = min(polished) - 0.5, max(polished) + 0.5
+    area = {"type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1}
+    look = {"fillcolor": "var(--offspring-band)", "line": {"width": 0}, "layer": "below", "opacity": 0.5}
+    word = {"xref": "x", "yref": "paper", "y": 1, "yanchor": "top", "showarrow": False}
+    return {
+        "shapes": [{**area, **look}],
+        "annotations": [
+            {**word, "x": begin, "xanchor": "right", "text": "search "},
+            {**word, "x": begin, "xanchor": "left", "text": " polish"},
+        ],
+    }

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
+from epicortex.champion import front
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import History, total_seconds
+from epicortex.ecosystem.plan import Plan
 from epicortex.pages.units import Unit
 from epicortex.registry import Parts
 from epicortex.report import mistakes
@@ -15,6 +19,9 @@ from epicortex.report.summary import RunSummary, summarise
 from epicortex.run import lineage
 from epicortex.run.lineage import Ancestor
 from epicortex.run.record import RunRecord, read_run
+from epicortex.storage import plans
+
+_LATER: Final = "the test set is looked at when the run has ended."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +36,10 @@ class Material:
     summary: RunSummary
     tested: Tested | str
     """The champion on the test set, or why that is not known."""
+    models: tuple[Champion, ...] = ()
+    """The champion and the smaller models of the run, the smallest first."""
+    plans: Mapping[int, Plan] = field(default_factory=dict)
+    """The plan of each complete generation, where the run is planned."""
 
     @property
     def history(self) -> History:
@@ -48,12 +59,17 @@ class Material:
 
 
 def read(
-    run_folder: Path, *, data_dir: Path | None = None, parts: Parts | None = None, trust: bool = False
+    run_folder: Path,
+    *,
+    data_dir: Path | None = None,
+    parts: Parts | None = None,
+    trust: bool = False,
+    test: bool = True,
 ) -> Material:
     """All that a report is made from; anything unsound in the folder is a `StorageError`.
 
     `parts` holds the family, where it is a person's own; `trust` allows the data that somebody else's run
-    names.
+    names; without `test` the test set is left alone.
     """
     run = read_run(run_folder)
     champion = run.champion(parts) if run.history else None
@@ -63,5 +79,10 @@ def read(
     family = champion.family if champion else None
     followed = frozenset(one.id for one in ancestors)
     summary = summarise(run.networks(), run.history, family=family, followed=followed)
-    tested = mistakes.look(run, champion, data_dir, trust=trust) if champion else "there is no champion yet."
-    return Material(run, Unit.of(run.config.training.fitness), champion, ancestors, summary, tested)
+    tested: Tested | str = "there is no champion yet."
+    if champion is not None:
+        tested = mistakes.look(run, champion, data_dir, trust=trust) if test else _LATER
+    models = tuple(front.read(run_folder, parts)) if champion else ()
+    planned = {at: plan for at, plan in plans.read(run_folder).items() if at <= len(run.history)}
+    unit = Unit.of(run.config.training.fitness)
+    return Material(run, unit, champion, ancestors, summary, tested, models, planned)

@@ -7,7 +7,7 @@ from pathlib import Path
 from epicortex.pages.html import page
 from epicortex.pages.plots import Figure
 from epicortex.registry import Parts
-from epicortex.report import figures, legend, sections
+from epicortex.report import figures, legend, scatter, sections, usage
 from epicortex.report.material import Material, read
 from epicortex.storage import atomic
 
@@ -33,9 +33,13 @@ def write(
     return path
 
 
-def render(material: Material) -> str:
-    """The page as text."""
-    return page("epicortex.report", "report.html", sections.content(material), draw(material))
+def render(material: Material, *, live: bool = False) -> str:
+    """The page as text; a `live` one asks its server for news, and has buttons to pause and stop the run."""
+    content = sections.content(material)
+    model = usage.payload(material.champion) if material.champion else None
+    packed = {} if model is None else {"model": model}
+    scripts, plots = ("try.js", "live.js") if live else ("try.js",), draw(material)
+    return page("epicortex.report", "report.html", content, plots, packed=packed, scripts=scripts, live=live)
 
 
 def draw(material: Material) -> dict[str, Figure]:
@@ -44,13 +48,15 @@ def draw(material: Material) -> dict[str, Figure]:
     if material.champion is None:
         return {}
     drawn = {
-        "fitness": figures.fitness(history, summary, unit),
+        "models_parameters": scatter.models(material.models, unit, "parameters"),
+        "models_cost": scatter.models(material.models, unit, "multiplications"),
+        "fitness": figures.fitness(history, summary, unit, material.plans),
         "species": figures.species(history, summary) if summary.species else None,
         "shapes": figures.shapes(summary) if legend.common_shapes(summary) else None,
         "attempts": figures.attempts(summary) if summary.attempts else None,
         "effects": figures.effects(summary, unit) if summary.attempts else None,
         "seconds": figures.seconds(history),
         # Last, as it has the most to draw.
-        "sizes": figures.sizes(summary, unit),
+        "sizes": scatter.sizes(summary, unit),
     }
     return {name: figure for name, figure in drawn.items() if figure is not None}

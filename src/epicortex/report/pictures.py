@@ -6,11 +6,12 @@ import base64
 import io
 import math
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 #: Weights below and above zero; between them lies a veil of grey, so that shapes show in light and dark.
 _BELOW: Final = np.array([47, 124, 202], float)
@@ -18,6 +19,8 @@ _ABOVE: Final = np.array([226, 92, 48], float)
 _GREY: Final = np.array([128, 128, 128], float)
 _VEIL: Final = 0.14
 _GAMMA: Final = 0.6
+#: What a picture file may be.
+_FORMATS: Final = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
 #: The longest side of a sample, in pixels.
 _LARGEST: Final = 96
 
@@ -59,6 +62,21 @@ def sample(values: NDArray[np.generic], white: float) -> Picture | None:
     return _png(image)
 
 
+def photograph(path: Path) -> Picture | None:
+    """A picture file, small, upright and in its own proportions; None where it does not open."""
+    try:
+        with Image.open(path, formats=_FORMATS) as image:
+            image.draft("RGB", (2 * _LARGEST, 2 * _LARGEST))
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode not in ("L", "RGB"):
+                return None  # what else there is, such as 16 bits, is shown as the network sees it
+            upright.thumbnail((2 * _LARGEST, 2 * _LARGEST))
+            return _encoded(upright, "jpeg", quality=82)
+    except Exception:
+        # Pillow's decoders raise whatever their formats provoke, from SyntaxError to struct.error.
+        return None
+
+
 def heat(shares: NDArray[np.float64]) -> Picture:
     """A matrix of shares from 0 to 1; what is right, on the diagonal, in one colour, mistakes in another."""
     strength = np.clip(shares, 0, 1)[..., None] ** _GAMMA
@@ -76,7 +94,11 @@ def _coloured(tile: NDArray[np.float32], scale: float) -> NDArray[np.uint8]:
 
 
 def _png(image: Image.Image) -> Picture:
+    return _encoded(image, "png", optimize=True)
+
+
+def _encoded(image: Image.Image, kind: str, **options: Any) -> Picture:
     stream = io.BytesIO()
-    image.save(stream, "png", optimize=True)
+    image.save(stream, kind, **options)
     text = base64.b64encode(stream.getvalue()).decode()
-    return Picture(f"data:image/png;base64,{text}", image.width, image.height)
+    return Picture(f"data:image/{kind};base64,{text}", image.width, image.height)

@@ -5,35 +5,38 @@ The sentences of the first section are `narrative`'s, the plots `figures`'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.pages import commands
-from epicortex.pages.units import Unit
-from epicortex.report import anatomy, legend, narrative, tables, tree
+from epicortex.report import anatomy, legend, narrative, tables, tree, usage
+from epicortex.report.answer import ACCURACY, answer
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import kernel_counts
 from epicortex.storage.folder import is_own
 from epicortex.text import NOTHING, count, duration, listed, one_line, plural, share, times
 
+#: In the order of the reader: the answer, the model, and then how it came about.
 NAMES: Final = {
-    "summary": "What happened",
+    "summary": "The answer",
+    "mistakes": "What it gets wrong",
+    "data": "The data",
+    "use": "Use it",
+    "try": "Try it",
+    "models": "Smaller models",
+    "story": "What happened",
     "fitness": "Fitness",
     "species": "Species",
     "sizes": "Parameters",
-    "champion": "The champion",
+    "champion": "Architecture",
     "kernels": "Kernels",
     "family": "Family tree",
     "mutations": "Mutations",
-    "mistakes": "Mistakes",
     "time": "Time",
     "failures": "Failures",
     "config": "Config",
 }
-#: What there is to say before the first generation is complete.
-_ALWAYS: Final = frozenset({"summary", "failures", "config"})
 #: Names of classes up to this length stand upright over the confusion matrix.
 _SHORT_CLASS: Final = 3
 _MARKS: Final = {
@@ -43,33 +46,43 @@ _MARKS: Final = {
     "diamond": "stride",
     "cross": "other",
 }
-_ACCURACY: Final = Unit.of("accuracy")
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One of the large figures on top."""
-
-    name: str
-    value: str
-    detail: str
 
 
 def content(material: Material) -> dict[str, Any]:
     """All that the template asks for, but for scripts and styles."""
-    found: dict[str, Any] = {"champion": None, "facts": [], "tables": {}}
+    found: dict[str, Any] = {"champion": None, "facts": [], "answer": None, "sentences": [], "warnings": []}
     found |= _heading(material) | _config(material)
     if material.champion is not None:
         champion = material.champion
-        found |= _overview(material, champion) | _champion(material, champion)
-        found |= _family(material) | _mutations(material) | _mistakes(material) | _time(material)
+        found |= answer(material, champion) | _overview(material) | _champion(material, champion)
+        found |= _use(material, champion) | _family(material) | _mutations(material)
+        found |= _mistakes(material) | _time(material)
     found["tables"] = {name: make(material) for name, make in _TABLES.items()} if material.champion else {}
     found["tables"] |= {"failures": tables.failures(material), "failed": tables.failed(material)}
     found["tables"]["versions"] = tables.versions(material)
+    found["present"] = _present(material, found)
+    found["contents"] = [(id, name) for id, name in NAMES.items() if id in found["present"]]
     return found
 
 
+def _present(material: Material, found: dict[str, Any]) -> set[str]:
+    """The sections that have something to say."""
+    if material.champion is None:
+        always = {"summary", "config"}
+    else:
+        always = set(NAMES) - {"failures", "data", "models", "try", "kernels"}
+        always |= {"data"} if found["tested"] else set()
+        always |= {"models"} if found["tables"]["models"] else set()
+        always |= {"try"} if found["try_shape"] else set()
+        always |= {"kernels"} if found["kernel_layers"] or found["tables"]["shapes"] else set()
+    return always | ({"failures"} if found["tables"]["failures"] else set())
+
+
 _TABLES: Final = {
+    "classes": tables.classes,
+    "suspects": tables.suspects,
+    "models": usage.models,
+    "phases": tables.phases,
     "fitness": tables.fitness,
     "species": tables.species,
     "front": tables.front,
@@ -91,7 +104,6 @@ def _heading(material: Material) -> dict[str, Any]:
         "status": narrative.status(material),
         "seed": material.run.config.evolution.seed,
         "started": one_line(material.run.info.started[:10]),
-        "contents": [(id, name) for id, name in NAMES.items() if material.champion or id in _ALWAYS],
         "paragraphs": list(narrative.paragraphs(material)),
         "failures_about": f"{plural(failures, 'training')} of {everyone} failed. A network that fails is "
         "taken out of the ecosystem; the run goes on.",
@@ -115,29 +127,39 @@ def _config(material: Material) -> dict[str, Any]:
     }
 
 
-def _overview(material: Material, champion: Champion) -> dict[str, Any]:
-    facts, history, summary = champion.facts, material.history, material.summary
-    trained = count(summary.evaluated + summary.failures.total())
-    large = [
-        Fact("best fitness", material.unit.text(facts.fitness), f"on the {one_line(facts.fitness_on)} set"),
-        Fact("parameters", count(champion.outline.parameters), "of the champion"),
-        Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
-        Fact("networks", count(history[-1].networks), f"at the end; {trained} trainings"),
-        Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
-    ]
-    if facts.fitness_on != "test" and material.test_accuracy is not None:
-        tested = Fact("test accuracy", _ACCURACY.text(material.test_accuracy), "not used in evolution")
-        large.insert(1, tested)
+def _overview(material: Material) -> dict[str, Any]:
+    summary = material.summary
     dots = "Every network of every generation is a dot"
     if len(summary.points) < summary.evaluated:
         dots = f"{count(len(summary.points))} of {count(summary.evaluated)} networks, evenly chosen, are dots"
-    species = plural(len(summary.species), "species", "species")
-    shown = min(legend.MOST_SPECIES, len(summary.species))
     return {
-        "facts": large,
-        "species_about": f"{species} lived in this run; the {shown} largest have a colour of their own.",
+        "species_about": f"{plural(len(summary.species), 'species', 'species')} lived in this run"
+        f"{_coloured(len(summary.species))}.",
         "sizes_about": f"{dots}, the later the stronger in colour. Of two equally fit networks, evolution "
         "values the smaller more.",
+    }
+
+
+def _coloured(species: int) -> str:
+    """Which species have a colour of their own.
+
+    >>> _coloured(1), _coloured(11), _coloured(40)
+    ('', '; each has a colour of its own', '; the 16 largest have a colour of their own')
+    """
+    if species <= 1:
+        return ""
+    if species <= legend.MOST_SPECIES:
+        return "; each has a colour of its own"
+    return f"; the {legend.MOST_SPECIES} largest have a colour of their own"
+
+
+def _use(material: Material, champion: Champion) -> dict[str, Any]:
+    shape = champion.outline.input_shape if usage.payload(champion) else ()
+    return {
+        "ways": usage.ways(material, champion),
+        "device": usage.device(champion),
+        "try_shape": shape,
+        "smaller": usage.smaller(material),
     }
 
 
@@ -167,22 +189,32 @@ def _champion(material: Material, champion: Champion) -> dict[str, Any]:
 def _family(material: Material) -> dict[str, Any]:
     drawn = tree.draw(material.lineage, material.summary, material.unit)
     lineage = material.lineage
-    changes = plural(sum(len(one.mutations) for one in lineage), "mutation")
+    changes = _some(sum(len(one.mutations) for one in lineage), "mutation")
     if len(lineage) == 1:
         about = (
             f"The champion is a founder: it was there from the start, and has seen {changes} and training."
         )
     else:
-        mates = plural(sum(len(one.parents) == 2 for one in lineage), "crossover")
-        clones = plural(sum(len(one.parents) == 1 for one in lineage), "clone")
+        mates = _some(sum(len(one.parents) == 2 for one in lineage), "crossover")
+        clones = _some(sum(len(one.parents) == 1 for one in lineage), "clone")
         founders = plural(sum(not one.parents for one in lineage), "founder")
         about = (
-            f"{mates}, {clones} and {changes} lead from {founders} to the champion, on top. Each line is a "
-            "network, from its birth to the birth of its last child on the way; its colour is its species."
+            f"{mates[:1].upper()}{mates[1:]}, {clones} and {changes} lead from {founders} to the champion, "
+            "on top. Each line is a network, from its birth to the birth of its last child on the way; its "
+            "colour is its species."
         )
     if drawn.left_out:
         about += f" The {len(drawn.rows)} youngest of {len(lineage)} networks are drawn."
     return {"tree": drawn, "marks": _MARKS, "family_about": about}
+
+
+def _some(number: int, word: str) -> str:
+    """So many things, or none.
+
+    >>> _some(0, "clone"), _some(2, "clone")
+    ('no clone', '2 clones')
+    """
+    return plural(number, word) if number else f"no {word}"
 
 
 def _mutations(material: Material) -> dict[str, Any]:
@@ -205,9 +237,12 @@ def _mistakes(material: Material) -> dict[str, Any]:
     return {
         "tested": tested,
         "tested_about": f"Of {plural(tested.samples, 'test sample')} the champion gets {wrong} wrong: an "
-        f"accuracy of {_ACCURACY.text(tested.accuracy)}.",
+        f"accuracy of {ACCURACY.text(tested.accuracy)}.",
         "matrix": _cells(tested) if tested.picture is None else [],
         "slanted": max(map(len, tested.classes)) > _SHORT_CLASS,
+        "data_about": f"{plural(sum(tested.taught), 'sample')} to learn from and {count(tested.samples)} to "
+        f"test with, in {plural(len(tested.classes), 'class', 'classes')}. The smallest class has "
+        f"{plural(min(tested.taught), 'training sample')}, the largest {count(max(tested.taught))}.",
     }
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from epicortex.pages.tables import Table
+from epicortex.pages.units import Unit
 from epicortex.report import legend, tree
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import Mean
-from epicortex.text import NOTHING, count, one_line, share, times
+from epicortex.text import NOTHING, count, duration, one_line, share, times
 
 T = TypeVar("T")
 
@@ -142,6 +143,63 @@ def pairs(material: Material) -> Table | None:
     rows = [(is_, for_, number, f"{100 * part:.1f} %") for is_, for_, number, part in tested.pairs]
     head = ("class", "taken for", "times", "share of the class")
     return Table("The most frequent mistakes", head, rows, frozenset({1})) if rows else None
+
+
+def classes(material: Material) -> Table | None:
+    """Every class, those that are recognised least first. None where the test set is not known."""
+    tested = material.tested
+    if not isinstance(tested, Tested):
+        return None
+    percent = Unit.of("accuracy").text
+    ordered = sorted(tested.rows, key=lambda row: (row.recall is None, row.recall))
+    rows = [
+        (
+            row.name,
+            count(row.taught),
+            count(row.tested),
+            percent(row.recall),
+            percent(row.precision),
+            row.taken_for,
+        )
+        for row in ordered
+    ]
+    head = ("class", "training samples", "test samples", "recall", "precision", "most often taken for")
+    return Table("Every class, those that are recognised least first", head, rows, frozenset({5}))
+
+
+def suspects(material: Material) -> Table | None:
+    """Test samples whose label looks wrong. None where there are none, or none are known."""
+    tested = material.tested
+    if not isinstance(tested, Tested) or not tested.suspects:
+        return None
+    rows = [
+        (one.name, one.is_class, one.taken_for, f"{100 * one.confidence:.1f} %") for one in tested.suspects
+    ]
+    head = ("file" if tested.suspects[0].file else "sample", "its label", "looks like", "how sure")
+    return Table("Labels to check, the likeliest to be wrong first", head, rows, frozenset({1, 2}))
+
+
+def phases(material: Material) -> Table | None:
+    """Search and polish of a planned run. None where there is no plan."""
+    rows = []
+    for phase in ("search", "polish"):
+        plans = [plan for plan in material.plans.values() if plan.phase == phase]
+        if plans:
+            own = [
+                line for line in material.history if line.generation in {plan.generation for plan in plans}
+            ]
+            rows.append(
+                (
+                    phase,
+                    f"{plans[0].generation} to {plans[-1].generation}",
+                    count(sum(line.networks for line in own)),
+                    count(sum(plan.steps for plan in plans)),
+                    f"{plans[0].rates[0]:.2f} to {plans[-1].rates[1]:.2f}",
+                    duration(sum(line.seconds for line in own)),
+                )
+            )
+    head = ("phase", "generations", "trainings", "steps of the incumbent", "learning rate, relative", "time")
+    return Table("The phases of the run", head, rows) if rows else None
 
 
 def time(material: Material) -> Table:

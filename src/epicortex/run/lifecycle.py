@@ -14,11 +14,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epicortex import engines
+from epicortex import engines, markup
 from epicortex.champion.file import Champion
 from epicortex.config import Config
 from epicortex.config import resolving as settings
-from epicortex.ecosystem.history import Generation, total_seconds
+from epicortex.ecosystem.history import Generation, Generations, total_seconds
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
@@ -66,6 +66,16 @@ class Result:
         if self.champion is None:
             raise RunError("there is no champion: the run was stopped in its first generation; resume it")
         return Classifier(self.champion)
+
+    def _repr_html_(self) -> str:
+        where = "in memory" if self.folder is None else str(self.folder)
+        rows = [("ended", self.stop_reason), ("generations", len(self.history)), ("results", where)]
+        champion = "" if self.champion is None else self.champion._repr_html_()
+        curves = {
+            "best": [one.highest_fitness for one in self.history],
+            "mean": [one.average_fitness for one in self.history],
+        }
+        return f"{markup.table(rows)}{markup.curves(curves)}{champion}"
 
     @property
     def interrupted(self) -> bool:
@@ -229,7 +239,7 @@ class _Run:
                 recorder = stack.enter_context(closing(writing))
                 if self.plans:
                     recorder.plan(*self.plans.values())
-            history = list(recorder.history) if recorder else []
+            history = Generations(recorder.history if recorder else ())
             earlier = total_seconds(history)
             best = described(state)
             if recorder and best:

@@ -85,3 +85,20 @@ class Lock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def is_held(folder: Path) -> bool:
+    """Whether some process holds the lock of a folder, or of the file in it, at this moment."""
+    for path in (folder, folder / NAME):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return True
+        finally:
+            os.close(descriptor)
+    return False

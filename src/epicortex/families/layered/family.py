@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from epicortex import registry
 from epicortex.errors import ConfigError, GenomeError
 from epicortex.families.activations import NAMES as ACTIVATIONS
 from epicortex.families.activations import Activations
-from epicortex.families.family import Array, Arrays, Mutation, Outline, Part, Problem
+from epicortex.families.family import Array, Arrays, Direction, Mutation, Outline, Part, Problem
 from epicortex.families.layered import phenotype as phenotypes
 from epicortex.families.layered import programs
 from epicortex.families.layered.crossover import cross
@@ -152,12 +152,18 @@ class LayeredFamily:
 
     def clone(self, phenotype: Phenotype, rng: np.random.Generator) -> Phenotype:
         """A clone with one kernel resized, drawn evenly over all possible (kernel, dimension, direction)."""
-        kernel = KernelOperator()
-        targets = [target for way in ("grow", "shrink") for target in kernel.targets(phenotype.genome, way)]
+        changed = self.cloned(phenotype, rng)
+        return phenotype if changed is None or changed.phenotype is None else changed.phenotype
+
+    def cloned(self, phenotype: Phenotype, rng: np.random.Generator) -> Mutation[Phenotype] | None:
+        """The same, as the mutation of a kernel; None where no kernel can be resized."""
+        kernel, ways = KernelOperator(), get_args(Direction)
+        targets = [(way, target) for way in ways for target in kernel.targets(phenotype.genome, way)]
         if not targets:
-            return phenotype
-        target = targets[rng.integers(len(targets))]
-        return kernel.resize(phenotype, target, rules=self.rules, rng=rng).phenotype
+            return None
+        way, target = targets[rng.integers(len(targets))]
+        made = kernel.resize(phenotype, target, rules=self.rules, rng=rng)
+        return Mutation(made.phenotype, kernel.name, way, made.layer)
 
     def key(self, phenotype: Phenotype) -> str:
         """The sequence of layer types, node counts and strides."""

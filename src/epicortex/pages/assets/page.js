@@ -191,8 +191,15 @@ async function drawAll() {
   }
 }
 
+// The champion is the youngest: where its family tree is wider than the window, begin at its end.
+function showChampion() {
+  const tree = document.querySelector(".tree");
+  if (tree) tree.scrollLeft = tree.scrollWidth;
+}
+
 followTheme();
 followReading();
+showChampion();
 root.classList.remove("no-plots");
 drawAll()
   .catch((error) => {
