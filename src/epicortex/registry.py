@@ -48,6 +48,7 @@ SHELVES: Final = {
         {
             "layered": "epicortex.families.layered.family:LayeredFamily",
             "residual": "epicortex.families.residual.family:ResidualFamily",
+            "unstructured": "epicortex.families.unstructured.family:UnstructuredFamily",
         },
     ),
     "evaluator": Shelf(

@@ -15,6 +15,7 @@ from epicortex.config.models import (
     SelectionConfig,
     SpeciationConfig,
     TrainingConfig,
+    UnstructuredConfig,
 )
 from epicortex.config.resolving import changed
 
@@ -33,5 +34,6 @@ __all__ = [
     "SelectionConfig",
     "SpeciationConfig",
     "TrainingConfig",
+    "UnstructuredConfig",
     "changed",
 ]

@@ -222,6 +222,45 @@ class ResidualConfig(_Section):
     """A mutation that would take more multiplications for one sample is refused."""
 
 
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+NodeActivation: TypeAlias = Literal["linear", "tanh", "sigmoid", "relu", "sine", "gauss"]
+
+
+class UnstructuredConfig(_Section):
+    """The family `unstructured`: how its networks start, compute and change."""
+
+    recurrent: bool = False
+    """Connections may run in any direction, so that a network remembers."""
+    steps: int = Field(1, ge=1, le=100)
+    """How often all nodes are computed for one input."""
+    bias: bool = True
+    """There is a node that is always 1, which any node may hear."""
+    activations: tuple[NodeActivation, ...] = Field(("tanh",), min_length=1)
+    """What hidden nodes may have: linear, tanh, sigmoid, relu, sine or gauss."""
+    output_activation: NodeActivation = "tanh"
+    """What the outputs have."""
+    node_start: Literal["full", "split"] = "full"
+    """A new node hears all inputs and speaks to all outputs, or it splits a connection to an output."""
+    node_rate: Rate = 0.03
+    """The part of mutations that adds or removes a node."""
+    connection_rate: Rate = 0.05
+    """The part of mutations that adds or removes a connection."""
+    redraw_rate: Rate = 0.05
+    """The part of mutations that draws a weight anew."""
+    activation_rate: Rate = 0.02
+    """The part of mutations that changes a node's activation, where there is a choice."""
+    perturb_share: Rate = 0.8
+    """How likely each weight is moved when weights are perturbed, which is what all other mutations do."""
+    perturb_deviation: float = Field(0.5, gt=0)
+    """How far weights are moved then."""
+    perturb_tail: Literal["normal", "cauchy"] = "normal"
+    """How that is drawn: normal, or mostly less and now and then much more (cauchy)."""
+    weight_limit: float = Field(30.0, gt=0)
+    """No weight gets larger than this."""
+    max_nodes: int = Field(10_000, ge=2, le=100_000)
+    """A mutation that would add a node more is refused."""
+
+
 class TrainingConfig(_Section):
     """How one network is trained and scored, and by whom."""
 
@@ -351,7 +390,8 @@ class Config(_Section):
     """All settings of a run."""
 
     family: PartName = Field(
-        "layered", json_schema_extra={"allowed": "layered, residual or the name of a family of your own"}
+        "layered",
+        json_schema_extra={"allowed": "layered, residual, unstructured or the name of a family of your own"},
     )
     """The kind of network that evolves."""
     evaluator: PartName = Field(
@@ -372,6 +412,8 @@ class Config(_Section):
     """The family `layered`."""
     residual: ResidualConfig = ResidualConfig()
     """The family `residual`."""
+    unstructured: UnstructuredConfig = UnstructuredConfig()
+    """The family `unstructured`."""
     training: TrainingConfig = TrainingConfig()
     """Training and scoring."""
     data: DataConfig = DataConfig()
