@@ -55,7 +55,10 @@ SHELVES: Final = {
         "evaluator",
         "evaluator",
         "epicortex.evaluators",
-        {"backprop": "epicortex.evaluation.backprop:Backprop"},
+        {
+            "backprop": "epicortex.evaluation.backprop:Backprop",
+            "episodes": "epicortex.evaluation.episodes:Episodes",
+        },
     ),
     "speciation": Shelf(
         "speciation",
@@ -74,6 +77,7 @@ SHELVES: Final = {
         {
             "paper": "epicortex.ecosystem.selection:PaperSelection",
             "challengers": "epicortex.ecosystem.challengers:ChallengerSelection",
+            "generational": "epicortex.ecosystem.generational:GenerationalSelection",
         },
     ),
     "culling": Shelf(

@@ -23,9 +23,11 @@ from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
-from epicortex.text import clean, markdown
+from epicortex.text import clean, markdown, plain
 
 FORMAT: Final = 2
+#: What fitness is measured on where there is no data set.
+TASK: Final = "task"
 MAX_MODEL: Final = 1 << 36
 _METADATA: Final = "epicortex.champion"
 _MAX_ITEMS: Final = 4_000_000
@@ -47,6 +49,11 @@ class Facts:
     """The accuracy on the test set; None until the run has ended, or where fitness was measured on it."""
     seed: int
     weights_sha256: str = ""
+
+    @property
+    def is_reward(self) -> bool:
+        """Whether its figures are rewards in a task, not accuracies on a data set."""
+        return self.fitness_on == TASK
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,23 +174,17 @@ def card(champion: Champion) -> str:
         f"| {number} | {part.text} | {' × '.join(map(str, part.output))} | {part.parameters:,} |"
         for number, part in enumerate(outline.parts, 1)
     ]
-    tested = (
-        ""
-        if facts.test_accuracy is None
-        else f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
-    )
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
     data = clean(facts.data).replace("`", "?")
     return f"""# Champion of an EpiCortex run
 
-A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
+{"A network for" if facts.is_reward else "A classifier of"} `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
-- Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %
-{tested}- Parameters: {outline.parameters:,}
+{_figures(facts)}- Parameters: {outline.parameters:,}
 - Multiplications for a sample: {outline.cost:,}
 - Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
-{more}- Classes: {", ".join(map(markdown, facts.classes[:100]))}
+{more}- {"Outputs" if facts.is_reward else "Classes"}: {", ".join(map(markdown, facts.classes[:100]))}
 
 | layer | what | output | parameters |
 |---|---|---|---|
@@ -192,9 +193,20 @@ A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network
 ```python
 import epicortex
 
-network = epicortex.load("model.safetensors")
+network = epicortex.{"load_champion" if facts.is_reward else "load"}("model.safetensors"){".network()" if facts.is_reward else ""}
 ```
 """
+
+
+def _figures(facts: Facts) -> str:
+    """The fitness and the test, a line each."""
+    if facts.is_reward:
+        tested = "" if facts.test_accuracy is None else f"- Test: {plain(facts.test_accuracy)}\n"
+        return f"- Reward: {plain(facts.fitness)}\n{tested}"
+    tested = ""
+    if facts.test_accuracy is not None:
+        tested = f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
+    return f"- Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %\n{tested}"
 
 
 def _sample_bytes(outline: Outline) -> int:

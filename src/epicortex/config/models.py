@@ -31,6 +31,7 @@ MOVED = {
 Scalar: TypeAlias = bool | int | float | str
 PartName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
 """The name of a replaceable part: ours, an installed package's, or one's own."""
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
 
 
@@ -58,8 +59,8 @@ class EvolutionConfig(_Section):
     """How many generations to evolve."""
     minutes: float | None = Field(None, gt=0)
     """Stop after this many minutes, at the end of a generation."""
-    target: float | None = Field(None, gt=0, le=1)
-    """Stop as soon as a network reaches this fitness (a fraction from 0 to 1)."""
+    target: float | None = None
+    """Stop as soon as a network reaches this fitness: a fraction from 0 to 1, or a reward."""
     plateau: int | None = Field(None, ge=1)
     """Stop when the highest fitness has not risen for this many generations."""
     trainings: int | None = Field(None, ge=1)
@@ -69,7 +70,8 @@ class EvolutionConfig(_Section):
     )
     """What makes a species: the family's key, a class of cost, or none, so that any two networks may mate."""
     selection: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, challengers or the name of a rule of your own"}
+        "paper",
+        json_schema_extra={"allowed": "paper, challengers, generational or the name of a rule of your own"},
     )
     """Who mates, who mutates and who rests."""
     culling: PartName = Field(
@@ -152,6 +154,14 @@ class SelectionConfig(_Section):
     """Whether the relative complexity c_r falls or rises with the number of parameters."""
     averaging: bool = True
     """The selection `challengers`: whether relatives are averaged."""
+    survivors: float = Field(0.2, gt=0, le=1)
+    """The selection `generational`: the fittest part of a species, which has all its children."""
+    crossover: Rate = 0.5
+    """The part of children that have two parents."""
+    mutation: Rate = 1.0
+    """The part of children of two parents that are mutated, too; those of one always are."""
+    growth: Rate = 0.5
+    """How likely a mutation that has a direction grows a network."""
 
 
 class CullingConfig(_Section):
@@ -222,7 +232,6 @@ class ResidualConfig(_Section):
     """A mutation that would take more multiplications for one sample is refused."""
 
 
-Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 NodeActivation: TypeAlias = Literal["linear", "tanh", "sigmoid", "relu", "sine", "gauss"]
 
 
@@ -395,7 +404,8 @@ class Config(_Section):
     )
     """The kind of network that evolves."""
     evaluator: PartName = Field(
-        "backprop", json_schema_extra={"allowed": "backprop or the name of an evaluator of your own"}
+        "backprop",
+        json_schema_extra={"allowed": "backprop, episodes or the name of an evaluator of your own"},
     )
     """How a network gets its fitness: trained and scored on a data set, or in a way of your own."""
     evolution: EvolutionConfig = EvolutionConfig()
@@ -422,6 +432,18 @@ class Config(_Section):
     """The engine `ray`."""
     mpi: MpiConfig = MpiConfig()
     """The engine `mpi`."""
+
+    @model_validator(mode="after")
+    def _accuracy_is_a_fraction(self) -> Config:
+        target = self.evolution.target
+        if self.is_accuracy and target is not None and not 0 < target <= 1:
+            raise ValueError(f"target is {target:g}; it must be a number above 0 and at most 1, or none")
+        return self
+
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether fitness is an accuracy, a fraction from 0 to 1 that people read as percent."""
+        return self.evaluator == "backprop" and self.training.fitness in ("accuracy", "balanced_accuracy")
 
 
 #: Fields that may differ between a run and its continuation, since they change no result of a generation.

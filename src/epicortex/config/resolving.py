@@ -75,7 +75,7 @@ class _Layers:
         if error["type"] == "json_invalid":
             return "a setting holds text that is not valid Unicode"
         if error["type"] == "value_error":
-            return f"{name}.{error['ctx']['error']}"
+            return f"{name or 'evolution'}.{error['ctx']['error']}"
         setting = fields.settings().get(name)
         if setting is None:
             return _unknown(name, error["input"])
@@ -89,7 +89,7 @@ def preset_names() -> tuple[str, ...]:
     """The packaged presets.
 
     >>> preset_names()
-    ('default', 'layered', 'paper', 'published', 'residual')
+    ('default', 'layered', 'paper', 'published', 'residual', 'task')
     """
     files = resources.files("epicortex.config").joinpath("presets").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))

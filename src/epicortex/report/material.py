@@ -64,4 +64,4 @@ def read(
     followed = frozenset(one.id for one in ancestors)
     summary = summarise(run.networks(), run.history, family=family, followed=followed)
     tested = mistakes.look(run, champion, data_dir, trust=trust) if champion else "there is no champion yet."
-    return Material(run, Unit.of(run.config.training.fitness), champion, ancestors, summary, tested)
+    return Material(run, Unit.of_config(run.config), champion, ancestors, summary, tested)

@@ -54,6 +54,8 @@ def paragraphs(material: Material) -> Iterator[str]:
 def _result(material: Material, champion: Champion) -> str:
     facts, unit, history = champion.facts, material.unit, material.history
     first, last = history[0], history[-1]
+    if facts.is_reward:
+        return _reward(material, champion)
     text = (
         f"In {plural(len(history), 'generation')}, networks that classify {one_line(facts.data)} into "
         f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first.networks)} at first and "
@@ -69,6 +71,21 @@ def _result(material: Material, champion: Champion) -> str:
         tested = Unit.of("accuracy").text(material.test_accuracy)
         text += (
             f" On the test set, which played no part in evolution, it is right about {tested} of the samples."
+        )
+    return text
+
+
+def _reward(material: Material, champion: Champion) -> str:
+    facts, unit, history = champion.facts, material.unit, material.history
+    text = (
+        f"In {plural(len(history), 'generation')}, networks for the task {one_line(facts.data)} evolved, "
+        f"{count(history[0].networks)} in a generation at first and {count(history[-1].networks)} at the end. "
+        f"The best of them, network {facts.network}, had a reward of {unit.text(facts.fitness)} in generation "
+        f"{facts.generation}; the best of generation 1 had {unit.text(history[0].highest_fitness)}."
+    )
+    if material.test_accuracy is not None:
+        text += (
+            f" In its test, which played no part in evolution, it had {unit.text(material.test_accuracy)}."
         )
     return text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from epicortex.champion.file import Champion
+from epicortex.champion.file import Champion, Facts
 from epicortex.pages import commands
 from epicortex.pages.units import Unit
 from epicortex.report import anatomy, legend, narrative, tables, tree
@@ -115,18 +115,23 @@ def _config(material: Material) -> dict[str, Any]:
     }
 
 
+def _measured(facts: Facts) -> str:
+    return "the reward in its task" if facts.is_reward else f"on the {one_line(facts.fitness_on)} set"
+
+
 def _overview(material: Material, champion: Champion) -> dict[str, Any]:
     facts, history, summary = champion.facts, material.history, material.summary
     trained = count(summary.evaluated + summary.failures.total())
     large = [
-        Fact("best fitness", material.unit.text(facts.fitness), f"on the {one_line(facts.fitness_on)} set"),
+        Fact("best fitness", material.unit.text(facts.fitness), _measured(facts)),
         Fact("parameters", count(champion.outline.parameters), "of the champion"),
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
         Fact("networks", count(history[-1].networks), f"at the end; {trained} trainings"),
         Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
     ]
     if facts.fitness_on != "test" and material.test_accuracy is not None:
-        tested = Fact("test accuracy", _ACCURACY.text(material.test_accuracy), "not used in evolution")
+        unit, name = (material.unit, "test") if facts.is_reward else (_ACCURACY, "test accuracy")
+        tested = Fact(name, unit.text(material.test_accuracy), "not used in evolution")
         large.insert(1, tested)
     dots = "Every network of every generation is a dot"
     if len(summary.points) < summary.evaluated:

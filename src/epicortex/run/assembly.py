@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex import registry
-from epicortex.champion.file import Champion, Facts
+from epicortex import registry, tasks
+from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
 from epicortex.data import DataOptions, DataSet, Progress, load
@@ -45,6 +45,11 @@ class Extensions:
     engine: Engine | None = None
     parts: registry.Parts = field(default_factory=dict)
     """Families, evaluators and strategies: kind -> name -> part."""
+
+
+def default_config(data: Any) -> Config:
+    """The settings where a program gives none: those that suit the data or the task."""
+    return settings.resolve(*tasks.preset_for(data))
 
 
 def parts_by_name(parts: Mapping[str, Any] | None) -> registry.Parts:
@@ -101,7 +106,10 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
 
 
 def subject(data: Any, config: Config, progress: Progress | None = None) -> Subject:
-    """What the run is about: a data set, read as the config says, or a bare problem."""
+    """What the run is about: a data set, read as the config says, a task, or a bare problem."""
+    task = tasks.given(data)
+    if task is not None:
+        return Subject.of(task)
     given = data if isinstance(data, Problem) else load_data(data, config, progress)
     return Subject.of(given, config.evaluator)
 
@@ -159,9 +167,13 @@ def make_recipe(config: Config, family: Family[Any], subject: Subject, extension
     """How workers evaluate; settings that could evaluate no network are refused."""
     own = extensions.parts.get("evaluator", {})
     part = registry.find(registry.SHELVES["evaluator"], config.evaluator, own)
-    functions = {
+    functions: dict[str, Any] = {
         name: function
-        for name, function in (("fitness", extensions.fitness), ("optimiser", extensions.optimiser))
+        for name, function in (
+            ("fitness", extensions.fitness),
+            ("optimiser", extensions.optimiser),
+            ("task", subject.task),
+        )
         if function is not None
     }
     if not hasattr(part, "from_config"):
@@ -212,7 +224,7 @@ def _model(
         network=network.id,
         generation=generation,
         fitness=census.fitness(network),
-        fitness_on=config.training.fitness_on,
+        fitness_on=config.training.fitness_on if subject.data is not None else TASK,
         test_accuracy=test,
         seed=config.evolution.seed,
     )
@@ -224,4 +236,8 @@ def _source(data: Any) -> str | None:
     """How config.toml names the data: so that it is found again, from whatever folder."""
     if not isinstance(data, str | Path):
         return None
-    return str(data) if str(data) in BUILT_INS else str(Path(data).expanduser().absolute())
+    return (
+        str(data)
+        if str(data) in BUILT_INS or tasks.is_task(data)
+        else str(Path(data).expanduser().absolute())
+    )

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from epicortex import engines
 from epicortex.champion.file import Champion
 from epicortex.config import Config
-from epicortex.config import resolving as settings
 from epicortex.ecosystem.history import Generation, total_seconds
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
@@ -108,7 +107,7 @@ def evolve(
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     hooks.began = hooks.began if began is None else began
     extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
-    config = assembly.named(config or settings.resolve(), data, extensions, ancestor)
+    config = assembly.named(config or assembly.default_config(data), data, extensions, ancestor)
     with ExitStack() as stack:
         workers = engine or stack.enter_context(engines.create(config.training.engine, None, config))
         subject = assembly.subject(data, config, hooks.watcher.reading)

@@ -20,7 +20,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _sine(x: float) -> float:
-    return math.sin(x)
+    return math.sin(x) if math.isfinite(x) else math.nan
 
 
 def _gauss(x: float) -> float:
