@@ -60,6 +60,7 @@ SHELVES: Final = {
             "episodes": "epicortex.evaluation.episodes:Episodes",
         },
     ),
+    "task": Shelf("task", "data.source", "epicortex.tasks"),
     "speciation": Shelf(
         "speciation",
         "evolution.speciation",

@@ -176,15 +176,18 @@ def card(champion: Champion) -> str:
     ]
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
     data = clean(facts.data).replace("`", "?")
+    kind, outputs, load = "A classifier of", "Classes", 'load("model.safetensors")'
+    if facts.is_reward:
+        kind, outputs, load = "A network for", "Outputs", 'load_champion("model.safetensors").network()'
     return f"""# Champion of an EpiCortex run
 
-{"A network for" if facts.is_reward else "A classifier of"} `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
+{kind} `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
 {_figures(facts)}- Parameters: {outline.parameters:,}
 - Multiplications for a sample: {outline.cost:,}
 - Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
-{more}- {"Outputs" if facts.is_reward else "Classes"}: {", ".join(map(markdown, facts.classes[:100]))}
+{more}- {outputs}: {", ".join(map(markdown, facts.classes[:100]))}
 
 | layer | what | output | parameters |
 |---|---|---|---|
@@ -193,7 +196,7 @@ def card(champion: Champion) -> str:
 ```python
 import epicortex
 
-network = epicortex.{"load_champion" if facts.is_reward else "load"}("model.safetensors"){".network()" if facts.is_reward else ""}
+network = epicortex.{load}
 ```
 """
 

@@ -103,18 +103,18 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex.config import resolving as settings
 
     changes, called = settings_given(arguments)
+    extensions = plugins.load(arguments.plugin)
     repeated: dict[int, Plan] = {}
     if arguments.plan is not None:
         measured, repeated = _planned(arguments.plan)
         changes = {**measured, **changes}
-    preset, suited = tasks.preset_for(arguments.data)
+    preset, suited = tasks.preset_for(arguments.data, extensions.parts["task"])
     config = settings.resolve(arguments.preset or preset, {**suited, **changes}, called=called)
     if engines.enlisted(config.training.engine):
         return 0
     source: str | None = arguments.data or config.data.source
     if source is None:
         raise UsageError("DATA is missing: a built-in name or a path, as in epicortex evolve digits")
-    extensions = plugins.load(arguments.plugin)
     began = time.monotonic() - machine.process_age()
     folder, fresh = (arguments.out, False) if arguments.out else (_fresh_folder(source), True)
 

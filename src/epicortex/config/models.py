@@ -270,6 +270,15 @@ class UnstructuredConfig(_Section):
     """A mutation that would add a node more is refused."""
 
 
+class EpisodesConfig(_Section):
+    """The evaluator `episodes`, for environments of gymnasium."""
+
+    number: int = Field(3, ge=1, le=10_000)
+    """How many episodes a network acts in."""
+    normalise: int = Field(0, ge=0, le=10_000)
+    """Observations are centred and scaled by what so many episodes of random actions show; 0: they are not."""
+
+
 class TrainingConfig(_Section):
     """How one network is trained and scored, and by whom."""
 
@@ -424,6 +433,8 @@ class Config(_Section):
     """The family `residual`."""
     unstructured: UnstructuredConfig = UnstructuredConfig()
     """The family `unstructured`."""
+    episodes: EpisodesConfig = EpisodesConfig()
+    """The evaluator `episodes`."""
     training: TrainingConfig = TrainingConfig()
     """Training and scoring."""
     data: DataConfig = DataConfig()

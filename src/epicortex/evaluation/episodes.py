@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from epicortex import randomness, tasks
+from epicortex.data import Scaling
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
 from epicortex.evaluation.evaluator import Pace, Stopped, finite, reason
-from epicortex.evaluation.policies import policy_of
+from epicortex.evaluation.policies import policy_of, scaled
 from epicortex.families.family import Family
-from epicortex.tasks import Task
+from epicortex.tasks import Policy, Task
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -31,6 +32,8 @@ class Episodes:
     family: Family[Any]
     task: Task
     seed: int
+    scaling: Scaling
+    """What observations are scaled by before networks see them."""
     time_limit: float | None = None
 
     @classmethod
@@ -40,10 +43,10 @@ class Episodes:
             tasks.find(config.data.source) if tasks.is_task(config.data.source) else None
         )
         if task is None:
-            raise ConfigError(
-                f"evaluator: episodes needs a task ({', '.join(tasks.TASKS)}, or one of your own), not a data set"
-            )
-        return cls(family, task, config.evolution.seed, config.training.time_limit)
+            known = ", ".join(tasks.TASKS)
+            raise ConfigError(f"evaluator: episodes needs a task ({known}, or your own), not a data set")
+        scaling = functions.get("scaling") or Scaling(1.0, (0.0,), (1.0,))
+        return cls(family, task, config.evolution.seed, scaling, config.training.time_limit)
 
     def check(self, data: DataSet | None) -> None:
         """A task needs no data."""
@@ -58,8 +61,12 @@ class Episodes:
     def test(self, phenotype: Any, data: DataSet | None) -> float | None:
         """What the task tests a champion on, if anything."""
         del data
+        return self.task.test(self.policy(phenotype), randomness.generator(self.seed, "test episodes"))
+
+    def policy(self, phenotype: Any) -> Policy:
+        """A network that acts."""
         policy = policy_of(self.family.build(phenotype), self.task.problem.input_shape)
-        return self.task.test(policy, randomness.generator(self.seed, "test episodes"))
+        return scaled(policy, self.scaling)
 
 
 class EpisodesEvaluator:
@@ -81,7 +88,7 @@ class EpisodesEvaluator:
         began = time.perf_counter()
         try:
             pace()
-            policy = policy_of(recipe.family.build(job.phenotype), recipe.task.problem.input_shape)
+            policy = recipe.policy(job.phenotype)
             rng = randomness.generator(job.seed, "episodes", generation=job.generation)
             fitness = finite(float(recipe.task.reward(policy, rng, pace)), recipe.task.name)
             pace()

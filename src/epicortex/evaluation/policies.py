@@ -7,8 +7,33 @@ from typing import Any
 
 import numpy as np
 
+from epicortex.data import Scaling
 from epicortex.families.family import Shape
 from epicortex.tasks import Policy
+
+
+def scaled(policy: Policy, scaling: Scaling) -> Policy:
+    """The policy for observations as they are, where it evolved for scaled ones."""
+    plain = scaling.divisor == 1.0 and not any(scaling.mean) and all(one == 1.0 for one in scaling.std)
+    return policy if plain else _Scaled(policy, scaling)
+
+
+class _Scaled:
+    """Scales what a policy sees."""
+
+    def __init__(self, policy: Policy, scaling: Scaling) -> None:
+        self._policy, self._scaling = policy, scaling
+        self.reset = policy.reset
+
+    def act(self, observation: Sequence[float]) -> Sequence[float]:
+        """The outputs for one observation."""
+        one = self._scaling
+        return self._policy.act(
+            [
+                (x / one.divisor - mean) / std
+                for x, mean, std in zip(observation, one.mean, one.std, strict=True)
+            ]
+        )
 
 
 def policy_of(model: Any, shape: Shape) -> Policy:
@@ -32,6 +57,10 @@ class _Forgetful:
         self._is_module = hasattr(model, "eval") and hasattr(model, "parameters")
         if self._is_module:
             model.eval()
+
+    def __call__(self, x: Any) -> Any:
+        """The model as its family built it."""
+        return self._model(x)
 
     def reset(self) -> None:
         """There is nothing to forget."""

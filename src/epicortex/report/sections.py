@@ -11,7 +11,7 @@ from typing import Any, Final
 from epicortex.champion.file import Champion, Facts
 from epicortex.pages import commands
 from epicortex.pages.units import Unit
-from epicortex.report import anatomy, legend, narrative, tables, tree
+from epicortex.report import anatomy, graphs, legend, narrative, tables, tree
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import kernel_counts
@@ -62,6 +62,7 @@ def content(material: Material) -> dict[str, Any]:
     if material.champion is not None:
         champion = material.champion
         found |= _overview(material, champion) | _champion(material, champion)
+        found["graph"] = graphs.draw(champion)
         found |= _family(material) | _mutations(material) | _mistakes(material) | _time(material)
     found["tables"] = {name: make(material) for name, make in _TABLES.items()} if material.champion else {}
     found["tables"] |= {"failures": tables.failures(material), "failed": tables.failed(material)}

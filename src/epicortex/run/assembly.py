@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from epicortex import registry, tasks
 from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
-from epicortex.data import DataOptions, DataSet, Progress, load
+from epicortex.data import DataOptions, DataSet, Progress, Scaling, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.ecosystem import census
 from epicortex.ecosystem.comparison import loss
@@ -25,12 +27,17 @@ from epicortex.errors import ConfigError
 from epicortex.evolution import Evolution
 from epicortex.families.family import Family, HasAverages, Problem
 from epicortex.machine import too_much
+from epicortex.randomness import generator
 from epicortex.run.subject import Subject
+from epicortex.tasks.gym import Gym
 
 if TYPE_CHECKING:
     from epicortex.engines import Engine
     from epicortex.evaluation.evaluator import Recipe
+    from epicortex.tasks import Task
 
+#: An observation that hardly ever changes is not blown up.
+_LEAST_DEVIATION: Final = 1e-3
 #: About what a network takes besides its weights.
 _NETWORK_BYTES: Final = 5_000
 
@@ -47,9 +54,9 @@ class Extensions:
     """Families, evaluators and strategies: kind -> name -> part."""
 
 
-def default_config(data: Any) -> Config:
+def default_config(data: Any, parts: registry.Parts) -> Config:
     """The settings where a program gives none: those that suit the data or the task."""
-    return settings.resolve(*tasks.preset_for(data))
+    return settings.resolve(*tasks.preset_for(data, parts.get("task")))
 
 
 def parts_by_name(parts: Mapping[str, Any] | None) -> registry.Parts:
@@ -70,7 +77,9 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
     """The config with the names of all that was handed over, so that it says what the run is."""
     known = config.evolution.operators
     added = [operator.name for operator in extensions.operators if operator.name not in known]
-    changes: dict[str, object] = {"evolution.operators": [*known, *added], "data.source": _source(data)}
+    own_tasks = extensions.parts.get("task", {})
+    source = data if isinstance(data, str) and data in own_tasks else _source(data)
+    changes: dict[str, object] = {"evolution.operators": [*known, *added], "data.source": source}
     if ancestor is not None:
         description = json.dumps(_described(ancestor), separators=(",", ":"))
         changes["evolution.start_genome"] = description
@@ -80,7 +89,7 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
         changes["training.optimiser"] = registry.named(extensions.optimiser)
     for kind, own in extensions.parts.items():
         setting = registry.SHELVES[kind].setting
-        if len(own) == 1 and fields.value_of(config, setting) not in own:
+        if kind != "task" and len(own) == 1 and fields.value_of(config, setting) not in own:
             changes[setting] = next(iter(own))
     return settings.changed(config, **fields.by_section(changes))
 
@@ -105,13 +114,28 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
     return after
 
 
-def subject(data: Any, config: Config, progress: Progress | None = None) -> Subject:
+def subject(
+    data: Any, config: Config, progress: Progress | None = None, parts: registry.Parts | None = None
+) -> Subject:
     """What the run is about: a data set, read as the config says, a task, or a bare problem."""
-    task = tasks.given(data)
+    task = tasks.given(data, (parts or {}).get("task"))
     if task is not None:
-        return Subject.of(task)
+        return of_task(task, config)
     given = data if isinstance(data, Problem) else load_data(data, config, progress)
     return Subject.of(given, config.evaluator)
+
+
+def of_task(task: Task, config: Config) -> Subject:
+    """A task with the target and the episodes of the settings, and its observations scaled, if they ask."""
+    if not isinstance(task, Gym):
+        return Subject.of(task)
+    own = config.episodes
+    subject = Subject.of(task.aimed(config.evolution.target, own.number))
+    if not own.normalise:
+        return subject
+    seen = task.observations(generator(config.evolution.seed, "observations"), own.normalise)
+    mean, std = seen.mean(0), np.maximum(seen.std(0), _LEAST_DEVIATION)
+    return replace(subject, scaling=Scaling(1.0, tuple(mean.tolist()), tuple(std.tolist())))
 
 
 def load_data(data: Any, config: Config, progress: Progress | None = None) -> DataSet:
@@ -173,6 +197,7 @@ def make_recipe(config: Config, family: Family[Any], subject: Subject, extension
             ("fitness", extensions.fitness),
             ("optimiser", extensions.optimiser),
             ("task", subject.task),
+            ("scaling", subject.scaling if subject.task is not None else None),
         )
         if function is not None
     }

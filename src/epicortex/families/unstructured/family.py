@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from epicortex.errors import ConfigError, GenomeError
-from epicortex.families.family import Array, Arrays, Mutation, Outline, Problem
+from epicortex.families.family import Array, Arrays, Graph, Mutation, Outline, Problem
 from epicortex.families.unstructured import crossover, mutation, outline
 from epicortex.families.unstructured.genome import Genome, from_dict
 from epicortex.families.unstructured.network import Network
@@ -150,6 +150,10 @@ class UnstructuredFamily:
     def kernels(self, phenotype: Phenotype) -> tuple[tuple[Array, ...], ...]:
         """There are none."""
         return tuple(() for _ in range(len(phenotype.genome.hidden) + 1))
+
+    def graph(self, phenotype: Phenotype) -> Graph:
+        """All nodes, from the inputs up, and all connections."""
+        return outline.graph(phenotype)
 
     def _weights(self, genome: Genome, rng: np.random.Generator) -> Array:
         return mutation.new_weights(len(genome.connections), self.options, rng)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from epicortex.families.family import Outline, Part, Problem
+from epicortex.families.family import Graph, GraphNode, Outline, Part, Problem
 from epicortex.families.unstructured.genome import Genome
+from epicortex.families.unstructured.phenotype import Phenotype
 from epicortex.text import listed, plural
 
 
@@ -34,9 +35,26 @@ def outline(genome: Genome, problem: Problem, steps: int) -> Outline:
     )
 
 
+def graph(phenotype: Phenotype) -> Graph:
+    """The network for a picture; the bias stands among the inputs, where a node hears it."""
+    genome = phenotype.genome
+    levels = dict.fromkeys(range(genome.inputs + 1), 0)
+    for node in genome.hidden:
+        below = [levels[source] for source in genome.inward[node] if source < node and source in levels]
+        levels[node] = 1 + max(below, default=0)
+    top = 1 + max(levels.values())
+    heard = any(source == 0 for _, source in genome.connections)
+    nodes = [GraphNode(0, 0, "b", "input")] if heard else []
+    nodes += [GraphNode(node, 0, str(node), "input") for node in range(1, genome.inputs + 1)]
+    nodes += [GraphNode(node, levels[node], str(node), "hidden") for node in genome.hidden]
+    nodes += [GraphNode(node, top, str(node), "output") for node in genome.out]
+    edges = tuple((source, target, weight) for (target, source), weight in phenotype.genes.items())
+    return Graph(tuple(nodes), edges)
+
+
 def _hidden(genome: Genome, node: int) -> Part:
     heard = genome.inward[node]
-    return Part("node", f"node {node}", _heard(genome, node), (1,), len(heard), 1)
+    return Part("node", "hidden node", _heard(genome, node), (1,), len(heard), 1)
 
 
 def _outputs(genome: Genome) -> Part:
