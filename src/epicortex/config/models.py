@@ -276,7 +276,7 @@ class EpisodesConfig(_Section):
     number: int = Field(3, ge=1, le=10_000)
     """How many episodes a network acts in."""
     normalise: int = Field(0, ge=0, le=10_000)
-    """Observations are centred and scaled by what so many episodes of random actions show; 0: they are not."""
+    """Observations are scaled by what so many episodes of random actions show; 0: they are not."""
 
 
 class TrainingConfig(_Section):
