@@ -215,7 +215,7 @@ def theirs(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
             raise TimeoutError
 
     with suppress(TimeoutError):
-        neat.Population(config).run(evaluate, None)
+        neat.Population(config).run(evaluate, 10**9)
 
 
 def squares(policy: Policy) -> float:

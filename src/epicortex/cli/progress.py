@@ -30,6 +30,8 @@ _NEXT: Final = (
     ("report", "epicortex report {run}"),
     ("export", "epicortex export {run} --to champion.onnx"),
 )
+#: What only a classifier can be used for.
+_CLASSIFIERS: Final = frozenset({"export"})
 
 
 def watch(
@@ -179,6 +181,9 @@ def _conclude(result: Result, folder: Path, config: Config, *, quiet: bool) -> N
     if quiet:
         return
     run = shell([str(folder)])
-    steps = [text.format(run=run) for command, text in _NEXT if command in COMMANDS]
+    useless = _CLASSIFIERS if facts.is_reward else frozenset()
+    steps = [
+        text.format(run=run) for command, text in _NEXT if command in COMMANDS and command not in useless
+    ]
     for number, step in enumerate(steps):
         print(f"{'' if number else 'next':<9} {step}")
