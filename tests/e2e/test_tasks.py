@@ -133,4 +133,4 @@ def test_what_does_not_go_together_is_refused_in_one_line(tmp_path: Path) -> Non
     assert "episodes needs a task" in refusal("evolve", "digits", "--evaluator", "episodes", *out)
     line = refusal("evolve", "digits", "--preset", "paper", "--family", "unstructured", *out)
     assert "backprop cannot train networks of the family unstructured" in line
-    assert "target is 97" in refusal("evolve", "digits", "--target", "97", *out)
+    assert "(--target) is 97" in refusal("evolve", "digits", "--target", "97", *out)

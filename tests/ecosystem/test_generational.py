@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicortex.config import Config, resolve
+from epicortex.config import Config
+from epicortex.config.resolving import resolve
 from epicortex.ecosystem.jobs import Outcome
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.evolution import Evolution

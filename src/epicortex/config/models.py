@@ -444,13 +444,6 @@ class Config(_Section):
     mpi: MpiConfig = MpiConfig()
     """The engine `mpi`."""
 
-    @model_validator(mode="after")
-    def _accuracy_is_a_fraction(self) -> Config:
-        target = self.evolution.target
-        if self.is_accuracy and target is not None and not 0 < target <= 1:
-            raise ValueError(f"target is {target:g}; it must be a number above 0 and at most 1, or none")
-        return self
-
     @property
     def is_accuracy(self) -> bool:
         """Whether fitness is an accuracy, a fraction from 0 to 1 that people read as percent."""

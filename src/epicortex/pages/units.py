@@ -34,7 +34,7 @@ class Unit:
     def of_config(cls, config: Config) -> Unit:
         """The unit of a run: that of `training.fitness` where networks are trained, else a reward.
 
-        >>> from epicortex.config import resolve
+        >>> from epicortex.config.resolving import resolve
         >>> Unit.of_config(resolve("task")).text(100000.0)
         '100,000'
         """
