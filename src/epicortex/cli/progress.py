@@ -28,10 +28,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NEXT: Final = (
     ("show", "epicortex show {run}"),
     ("report", "epicortex report {run}"),
+    ("play", "epicortex play {run}"),
     ("export", "epicortex export {run} --to champion.onnx"),
 )
 #: What only a classifier can be used for.
 _CLASSIFIERS: Final = frozenset({"export"})
+_TASKS: Final = frozenset({"play"})
 
 
 def watch(
@@ -181,7 +183,7 @@ def _conclude(result: Result, folder: Path, config: Config, *, quiet: bool) -> N
     if quiet:
         return
     run = shell([str(folder)])
-    useless = _CLASSIFIERS if facts.is_reward else frozenset()
+    useless = _CLASSIFIERS if facts.is_reward else _TASKS
     steps = [
         text.format(run=run) for command, text in _NEXT if command in COMMANDS and command not in useless
     ]

@@ -1,17 +1,22 @@
-"""The champion as a graph: where its nodes stand, and how its connections run; of families that have one."""
+"""The champion as a graph, of families that have one, and the animation of it at its task."""
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from epicortex.champion.file import Champion
+from epicortex.errors import StorageError
 from epicortex.families.family import Graph, HasGraph
+from epicortex.storage import atomic
 from epicortex.text import one_line
 
 MOST_NODES: Final = 200
 MOST_WIRES: Final = 2000
+MOST_FILM: Final = 8_000_000
 _ACROSS, _UP, _MARGIN = 64, 84, 40
 _RADIUS: Final = 13
 
@@ -56,6 +61,18 @@ def draw(champion: Champion) -> Drawing | None:
     if len(graph.nodes) > MOST_NODES or len(graph.edges) > MOST_WIRES:
         return None
     return _drawn(graph, champion.classes)
+
+
+def film(run: Path) -> str | None:
+    """The animation that `epicortex play` left in the run's folder, for the page itself; None without one."""
+    path = run / "play.gif"
+    try:
+        data = atomic.read_file(path, limit=MOST_FILM)
+    except (StorageError, OSError):
+        return None
+    if not data.startswith(b"GIF8"):
+        return None
+    return f"data:image/gif;base64,{base64.b64encode(data).decode()}"
 
 
 def _drawn(graph: Graph, names: tuple[str, ...]) -> Drawing:

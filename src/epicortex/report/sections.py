@@ -63,6 +63,7 @@ def content(material: Material) -> dict[str, Any]:
         champion = material.champion
         found |= _overview(material, champion) | _champion(material, champion)
         found["graph"] = graphs.draw(champion)
+        found["film"] = graphs.film(material.run.path)
         found |= _family(material) | _mutations(material) | _mistakes(material) | _time(material)
     found["tables"] = {name: make(material) for name, make in _TABLES.items()} if material.champion else {}
     found["tables"] |= {"failures": tables.failures(material), "failed": tables.failed(material)}
