@@ -109,7 +109,9 @@ def run(arguments: argparse.Namespace) -> int:
         measured, repeated = _planned(arguments.plan)
         changes = {**measured, **changes}
     preset, suited = tasks.preset_for(arguments.data, extensions.parts["task"])
-    config = settings.resolve(arguments.preset or preset, {**suited, **changes}, called=called)
+    if arguments.preset not in (None, preset):
+        preset, suited = arguments.preset, {}
+    config = settings.resolve(preset, {**suited, **changes}, called=called)
     if engines.enlisted(config.training.engine):
         return 0
     source: str | None = arguments.data or config.data.source

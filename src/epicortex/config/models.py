@@ -160,6 +160,8 @@ class SelectionConfig(_Section):
     """The part of children that have two parents."""
     mutation: Rate = 1.0
     """The part of children of two parents that are mutated, too; those of one always are."""
+    patience: int | None = Field(None, ge=1)
+    """All begin anew where the same network has been the best for more generations than this."""
     growth: Rate = 0.5
     """How likely a mutation that has a direction grows a network."""
 

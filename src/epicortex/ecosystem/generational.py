@@ -41,12 +41,20 @@ class GenerationalSelection:
         networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
         state = replace(state, networks=networks)
         births = _Births(state, generation, family, self._config, register)
-        if self._config.evolution.evolve:
+        if self._config.evolution.evolve and self._is_stuck(state, family):
+            births.begin_anew()
+        elif self._config.evolution.evolve:
             groups = census.by_species(census.evaluated(networks))
             places = self._config.evolution.max_networks - len(groups)
             for species, number in quotas(groups, places).items():
                 births.have(species, groups[species], number)
         return births.result()
+
+
+    def _is_stuck(self, state: EcosystemState, family: Family[Any]) -> bool:
+        """Whether the same network has been the best for too long."""
+        best, patience = census.champion(state.networks, family), self._config.selection.patience
+        return best is not None and patience is not None and best.age > patience
 
 
 def quotas(groups: dict[int, list[Individual]], places: int) -> dict[int, int]:
@@ -92,6 +100,31 @@ class _Births:
             id = self.state.next_network + len(self.born)
             rng = generator(self.config.evolution.seed, "birth", generation=self.generation, network=id)
             self._birth(id, species, parents, rng)
+
+    def begin_anew(self) -> None:
+        """New founders for everybody; the best network so far stays known as the run's champion."""
+        settings = self.config.evolution
+        members = {one.species: one.phenotype for one in self.state.networks}
+        for place in range(settings.max_networks):
+            id = self.state.next_network + len(self.born)
+            rng = generator(settings.seed, "beginning anew", generation=self.generation, network=id)
+            phenotype = self.family.minimal(rng)
+            for _ in range(place % settings.initial_species):
+                phenotype = self.family.grow(phenotype, rng)
+            home = self._place(self.family.key(phenotype))
+            if home is None:  # there are as many species as there may be
+                home = next(iter(members))
+                phenotype = self.family.redraw(members[home], rng)
+                self.register.birth(home, self.family.key(phenotype))
+            self.born.append(Individual(id, phenotype, (), self.generation, home))
+        self.state = replace(self.state, networks=())
+
+    def _place(self, key: str) -> int | None:
+        """The species for a founder with this key; None where it would be one too many."""
+        species = self.register.species
+        first = species[0].id if species else 0
+        self.register.birth(first, species[0].key if species else key)
+        return self.register.move(first, key)
 
     def _birth(self, id: int, species: int, parents: Sequence[Individual], rng: np.random.Generator) -> None:
         one, other = (parents[rng.integers(len(parents))] for _ in range(2))

@@ -29,7 +29,7 @@ class OwnTask:
     @classmethod
     def made(cls, name: str, make: Any) -> OwnTask:
         """The task that a class or function gives; what is none is refused."""
-        part = make() if callable(make) and not is_own(make) else make
+        part = make() if isinstance(make, type) or not is_own(make) else make
         if not is_own(part):
             raise DataError(
                 f"task {name}: it needs a problem (an epicortex.Problem) and evaluate(network, rng)"
