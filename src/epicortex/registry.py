@@ -58,6 +58,7 @@ SHELVES: Final = {
         {
             "backprop": "epicortex.evaluation.backprop:Backprop",
             "episodes": "epicortex.evaluation.episodes:Episodes",
+            "es": "epicortex.evaluation.es:EvolutionStrategy",
         },
     ),
     "task": Shelf("task", "data.source", "epicortex.tasks"),

@@ -281,6 +281,19 @@ class EpisodesConfig(_Section):
     """Observations are scaled by what so many episodes of random actions show; 0: they are not."""
 
 
+class EsConfig(_Section):
+    """The evaluator `es`: weights by an evolution strategy, for any family."""
+
+    steps: int = Field(10, ge=1, le=1_000_000)
+    """The steps of a network in a generation."""
+    pairs: int = Field(16, ge=1, le=100_000)
+    """The mirrored pairs of candidates in a step."""
+    deviation: float = Field(0.05, gt=0)
+    """How far candidates are from the weights that they try to improve."""
+    rate: float = Field(0.02, gt=0)
+    """The rate of Adam's steps."""
+
+
 class TrainingConfig(_Section):
     """How one network is trained and scored, and by whom."""
 
@@ -416,7 +429,7 @@ class Config(_Section):
     """The kind of network that evolves."""
     evaluator: PartName = Field(
         "backprop",
-        json_schema_extra={"allowed": "backprop, episodes or the name of an evaluator of your own"},
+        json_schema_extra={"allowed": "backprop, episodes, es or the name of an evaluator of your own"},
     )
     """How a network gets its fitness: trained and scored on a data set, or in a way of your own."""
     evolution: EvolutionConfig = EvolutionConfig()
@@ -437,6 +450,8 @@ class Config(_Section):
     """The family `unstructured`."""
     episodes: EpisodesConfig = EpisodesConfig()
     """The evaluator `episodes`."""
+    es: EsConfig = EsConfig()
+    """The evaluator `es`."""
     training: TrainingConfig = TrainingConfig()
     """Training and scoring."""
     data: DataConfig = DataConfig()
@@ -449,7 +464,8 @@ class Config(_Section):
     @property
     def is_accuracy(self) -> bool:
         """Whether fitness is an accuracy, a fraction from 0 to 1 that people read as percent."""
-        return self.evaluator == "backprop" and self.training.fitness in ("accuracy", "balanced_accuracy")
+        learns = self.evaluator in ("backprop", "es")
+        return learns and self.training.fitness in ("accuracy", "balanced_accuracy")
 
 
 #: Fields that may differ between a run and its continuation, since they change no result of a generation.

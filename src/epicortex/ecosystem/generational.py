@@ -50,7 +50,6 @@ class GenerationalSelection:
                 births.have(species, groups[species], number)
         return births.result()
 
-
     def _is_stuck(self, state: EcosystemState, family: Family[Any]) -> bool:
         """Whether the same network has been the best for too long."""
         best, patience = census.champion(state.networks, family), self._config.selection.patience

@@ -38,7 +38,8 @@ class Unit:
         >>> Unit.of_config(resolve("task")).text(100000.0)
         '100,000'
         """
-        return cls.of(config.training.fitness) if config.evaluator == "backprop" else cls(False, "reward")
+        learns = config.evaluator in ("backprop", "es")
+        return cls.of(config.training.fitness) if learns else cls(False, "reward")
 
     def value(self, fitness: float | None) -> float | None:
         """The figure that is plotted."""

@@ -101,7 +101,19 @@ def starts_balanced(policy: Policy, world: World, pace: Pace | None = None) -> i
 
 
 POLE: Final = Poles("pole", World(poles=1, largest_angle=math.radians(12)))
-DOUBLE: Final = Poles("double-pole", World())
+DOUBLE: Final = Poles(
+    "double-pole",
+    World(),
+    settings={"evolution.initial_networks": 50, "evolution.max_networks": 50, "selection.patience": 10},
+)
+#: Speeds are differences of what is seen, so weights have to be large.
 HIDDEN: Final = Gruau(
-    "double-pole-no-velocities", World(velocities=False), settings={"unstructured.recurrent": True}
+    "double-pole-no-velocities",
+    World(velocities=False),
+    settings={
+        "unstructured.recurrent": True,
+        "evolution.weight_deviation": 4.0,
+        "unstructured.perturb_deviation": 0.5,
+        "selection.patience": 10,
+    },
 )
