@@ -139,7 +139,7 @@ def balance(
     ...     def reset(self): pass
     ...     def act(self, observation): return [1.0]
     >>> balance(Push(), World(), [0.0] * 6, 1000)[0]
-    22
+    4
     """
     policy.reset()
     wiring: Callable[[], Any] | None = getattr(policy, "wiring", None)

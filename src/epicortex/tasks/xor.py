@@ -32,8 +32,14 @@ class Xor:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Outputs are from 0 to 1."""
-        return {"unstructured.output_activation": "sigmoid"}
+        """Outputs are from 0 to 1, and weights large enough that they can be near either."""
+        return {
+            "unstructured.output_activation": "sigmoid",
+            "unstructured.perturb_deviation": 0.5,
+            "evolution.weight_deviation": 4.0,
+            "evolution.initial_networks": 50,
+            "evolution.max_networks": 50,
+        }
 
     def reward(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
         """4 where all cases are solved."""
