@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ from epicortex.families.unstructured import UnstructuredFamily
 from epicortex.families.unstructured.activations import NAMES
 from epicortex.families.unstructured.network import Wiring
 from epicortex.tasks import TASKS, poles, preset_for
-from epicortex.tasks.physics import Policy, balance
+from epicortex.tasks.physics import Policy, World, balance
 from epicortex.tasks.xor import Xor
 
 #: Above this many evaluations a run counts as unsolved, and as having taken so many.
@@ -185,24 +186,11 @@ def theirs(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
     """A run of neat-python, its networks judged by our tasks; their seed is Python's own generator's."""
     import random
 
-    import neat  # type: ignore[import-not-found]
+    import neat
 
     del changes
     random.seed(seed)
-    text = "\n".join(
-        "\n".join([f"[{section}]", *(f"{key} = {value}" for key, value in found.items())])
-        for section, found in neat_values(name).items()
-    )
-    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
-        file.write(text)
-        file.flush()
-        config = neat.Config(
-            neat.DefaultGenome,
-            neat.DefaultReproduction,
-            neat.DefaultSpeciesSet,
-            neat.DefaultStagnation,
-            file.name,
-        )
+    config = neat_config(name)
 
     def evaluate(genomes: Sequence[tuple[int, Any]], config: Any) -> None:
         for _, genome in genomes:
@@ -216,6 +204,26 @@ def theirs(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
 
     with suppress(TimeoutError):
         neat.Population(config).run(evaluate, 10**9)
+
+
+def neat_config(name: str) -> Any:
+    """What neat-python reads from a file."""
+    import neat
+
+    text = "\n".join(
+        "\n".join([f"[{section}]", *(f"{key} = {value}" for key, value in found.items())])
+        for section, found in neat_values(name).items()
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+        file.write(text)
+        file.flush()
+        return neat.Config(
+            neat.DefaultGenome,
+            neat.DefaultReproduction,
+            neat.DefaultSpeciesSet,
+            neat.DefaultStagnation,
+            file.name,
+        )
 
 
 def squares(policy: Policy) -> float:
@@ -288,6 +296,41 @@ def one_run(who: str, name: str, seed: int, changes: dict[str, Any]) -> dict[str
     }
 
 
+def speed() -> None:
+    """Simulated steps a second of processor time on `double-pole`, of networks without a hidden node."""
+    world = replace(poles.DOUBLE.world, largest_angle=1e300, track=1e300)
+    family = UnstructuredFamily(poles.DOUBLE.problem)
+    network = family.build(family.minimal(np.random.default_rng(1)))
+    rates = {"ours": _rate(network, world, 300_000), "ours, in Python": _rate(_Slow(network), world, 3000)}
+    genome_and_config: list[Any] = []
+
+    def first(genomes: Sequence[tuple[int, Any]], config: Any) -> None:
+        genome_and_config.extend((genomes[0][1], config))
+        raise TimeoutError
+
+    with suppress(ImportError):
+        import neat
+
+        with suppress(TimeoutError):
+            neat.Population(neat_config("double-pole")).run(first, 1)
+        rates["neat-python"] = _rate(_Slow(Theirs(*genome_and_config)), world, 3000)
+    for who, rate in rates.items():
+        print(f"| simulated steps a second on double-pole, {who} | {rate:,.0f} |")
+
+
+class _Slow:
+    """A policy that has no wiring to hand over."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.reset, self.act = policy.reset, policy.act
+
+
+def _rate(policy: Policy, world: World, steps: int) -> float:
+    began = time.process_time()
+    assert balance(policy, world, poles.DOUBLE.start, steps)[0] == steps
+    return steps / (time.process_time() - began)
+
+
 def summary(lines: Sequence[dict[str, Any]]) -> str:
     """A row of the table."""
     counts = sorted(line["evaluations"] for line in lines)
@@ -307,14 +350,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tasks", nargs="*", default=["xor", "double-pole"], choices=[*LIMITS, []])
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(LIMITS))
     parser.add_argument("--who", nargs="+", default=["ours", "neat-python"], choices=["ours", "neat-python"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--set", type=json.loads, default={}, help="other settings of ours, as a JSON object")
     parser.add_argument("--out", type=Path, help="where the lines of all seeds are written")
+    parser.add_argument("--speed", action="store_true", help="only measure simulated steps a second")
     asked = parser.parse_args()
+    if asked.speed:
+        speed()
+        return
     rows, everything = [], []
-    for name in asked.tasks:
+    for name in asked.tasks or ["xor", "double-pole"]:
         for who in asked.who:
             lines = []
             for seed in range(1, asked.seeds + 1):
