@@ -353,6 +353,7 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(LIMITS))
     parser.add_argument("--who", nargs="+", default=["ours", "neat-python"], choices=["ours", "neat-python"])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=1, help="the first seed (1)")
     parser.add_argument("--set", type=json.loads, default={}, help="other settings of ours, as a JSON object")
     parser.add_argument("--out", type=Path, help="where the lines of all seeds are written")
     parser.add_argument("--speed", action="store_true", help="only measure simulated steps a second")
@@ -364,7 +365,7 @@ def main() -> None:
     for name in asked.tasks or ["xor", "double-pole"]:
         for who in asked.who:
             lines = []
-            for seed in range(1, asked.seeds + 1):
+            for seed in range(asked.first, asked.first + asked.seeds):
                 lines.append(one_run(who, name, seed, asked.set))
                 print(json.dumps(lines[-1]), flush=True)
             rows.append(summary(lines))
