@@ -24,7 +24,7 @@ ROWS = (
     ("ecosystem",),
     ("evolution",),
     ("storage",),
-    ("data",),
+    ("data", "tasks"),
     ("evaluation",),
     ("engines",),
     ("champion",),

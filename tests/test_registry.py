@@ -65,7 +65,7 @@ def test_its_functions_reach_a_process_that_has_never_seen_the_file(plugin: Path
     [
         ("1 / 0", "failed: ZeroDivisionError"),
         ("this is no Python", "failed: SyntaxError"),
-        ("x = 1", "defines none of operators, fitness, optimisers, family, evaluator, speciation, "),
+        ("x = 1", "defines none of operators, fitness, optimisers, family, evaluator, task, speciation, "),
         ("operators = [3]", "operators must be a list of objects with name"),
         ("fitness = [1]", "fitness must be a dict"),
         ("optimisers = {'a': 1}", "optimisers must be a dict"),

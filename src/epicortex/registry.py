@@ -48,14 +48,20 @@ SHELVES: Final = {
         {
             "layered": "epicortex.families.layered.family:LayeredFamily",
             "residual": "epicortex.families.residual.family:ResidualFamily",
+            "unstructured": "epicortex.families.unstructured.family:UnstructuredFamily",
         },
     ),
     "evaluator": Shelf(
         "evaluator",
         "evaluator",
         "epicortex.evaluators",
-        {"backprop": "epicortex.evaluation.backprop:Backprop"},
+        {
+            "backprop": "epicortex.evaluation.backprop:Backprop",
+            "episodes": "epicortex.evaluation.episodes:Episodes",
+            "es": "epicortex.evaluation.es:EvolutionStrategy",
+        },
     ),
+    "task": Shelf("task", "data.source", "epicortex.tasks"),
     "speciation": Shelf(
         "speciation",
         "evolution.speciation",
@@ -74,6 +80,7 @@ SHELVES: Final = {
             "paper": "epicortex.ecosystem.selection:PaperSelection",
             "credit": "epicortex.ecosystem.credit:CreditSelection",
             "challengers": "epicortex.ecosystem.challengers:ChallengerSelection",
+            "generational": "epicortex.ecosystem.generational:GenerationalSelection",
         },
     ),
     "culling": Shelf(

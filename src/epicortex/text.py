@@ -25,6 +25,17 @@ def percent(fraction: float | None) -> str:
     return NOTHING if fraction is None else f"{points(fraction)} %"
 
 
+def plain(figure: float | None) -> str:
+    """A fitness that is no fraction, such as a reward.
+
+    >>> plain(100000.0), plain(3.20001), plain(-12.34567), plain(None)
+    ('100,000', '3.2', '-12.35', '–')
+    """
+    if figure is None:
+        return NOTHING
+    return f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.4g}"
+
+
 def times(shape: Iterable[int]) -> str:
     """A shape.
 

@@ -282,7 +282,7 @@ def test_a_file_that_cannot_be_a_config_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["papr", "nope", "", "/", ".toml", "paper.yaml"])
 def test_an_unknown_preset_is_refused_with_those_there_are(name: str) -> None:
-    known = "one of default, layered, paper, published, residual, or a file that ends in .toml"
+    known = "one of default, layered, paper, published, residual, task, or a file that ends in .toml"
     assert known in refusal({}, name)
 
 

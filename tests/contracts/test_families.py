@@ -20,6 +20,7 @@ from epicortex.errors import GenomeError
 from epicortex.families.family import Arrays, Family, Problem
 from epicortex.families.layered import LayeredFamily
 from epicortex.families.residual import ResidualFamily, ResidualOptions
+from epicortex.families.unstructured import UnstructuredFamily, UnstructuredOptions
 from tests.beads import BeadFamily
 from tests.strategies import seeds, shares
 
@@ -29,6 +30,21 @@ FAMILIES: Final[list[tuple[str, Callable[[Problem], Family[Any]]]]] = [
     (
         "residual",
         lambda problem: ResidualFamily(problem, ResidualOptions(start_parameters=700, max_parameters=20_000)),
+    ),
+    ("unstructured", UnstructuredFamily),
+    (
+        "recurrent",
+        lambda problem: UnstructuredFamily(
+            problem,
+            UnstructuredOptions(
+                recurrent=True,
+                steps=3,
+                node_start="split",
+                activations=("sine", "gauss"),
+                node_rate=0.4,
+                connection_rate=0.3,
+            ),
+        ),
     ),
     ("beads", lambda problem: BeadFamily(problem=problem)),
 ]

@@ -23,9 +23,11 @@ from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
-from epicortex.text import clean, markdown, one_line, percent
+from epicortex.text import clean, markdown, one_line, percent, plain
 
 FORMAT: Final = 2
+#: What fitness is measured on where there is no data set.
+TASK: Final = "task"
 MAX_MODEL: Final = 1 << 36
 _METADATA: Final = "epicortex.champion"
 _MAX_ITEMS: Final = 4_000_000
@@ -47,6 +49,11 @@ class Facts:
     """The accuracy on the test set; None until the run has ended, or where fitness was measured on it."""
     seed: int
     weights_sha256: str = ""
+
+    @property
+    def is_reward(self) -> bool:
+        """Whether its figures are rewards in a task, not accuracies on a data set."""
+        return self.fitness_on == TASK
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,23 +196,20 @@ def card(champion: Champion) -> str:
         f"| {number} | {part.text} | {' × '.join(map(str, part.output))} | {part.parameters:,} |"
         for number, part in enumerate(outline.parts, 1)
     ]
-    tested = (
-        ""
-        if facts.test_accuracy is None
-        else f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
-    )
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
     data = clean(facts.data).replace("`", "?")
+    kind, outputs, load = "A classifier of", "Classes", 'load("model.safetensors")'
+    if facts.is_reward:
+        kind, outputs, load = "A network for", "Outputs", 'load_champion("model.safetensors").network()'
     return f"""# Champion of an EpiCortex run
 
-A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
+{kind} `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
-- Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %
-{tested}- Parameters: {outline.parameters:,}
+{_figures(facts)}- Parameters: {outline.parameters:,}
 - Multiplications for a sample: {outline.cost:,}
 - Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
-{more}- Classes: {", ".join(map(markdown, facts.classes[:100]))}
+{more}- {outputs}: {", ".join(map(markdown, facts.classes[:100]))}
 
 | layer | what | output | parameters |
 |---|---|---|---|
@@ -214,9 +218,20 @@ A classifier of `{data}`, evolved with seed {facts.seed}: network {facts.network
 ```python
 import epicortex
 
-network = epicortex.load("model.safetensors")
+network = epicortex.{load}
 ```
 """
+
+
+def _figures(facts: Facts) -> str:
+    """The fitness and the test, a line each."""
+    if facts.is_reward:
+        tested = "" if facts.test_accuracy is None else f"- Test: {plain(facts.test_accuracy)}\n"
+        return f"- Reward: {plain(facts.fitness)}\n{tested}"
+    tested = ""
+    if facts.test_accuracy is not None:
+        tested = f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
+    return f"- Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %\n{tested}"
 
 
 def _sample_bytes(outline: Outline) -> int:

@@ -26,12 +26,13 @@ from epicortex.text import clean
 
 #: Every command: its module beside this file has its name. Adding one takes a line here and that module.
 COMMANDS: Final[dict[str, str]] = {
-    "evolve": "evolve networks for a data set: a built-in name or a path",
+    "evolve": "evolve networks for a data set or a task: a built-in name or a path",
     "resume": "go on where a run stopped, also with more generations",
     "show": "the champion, layer by layer, and how the run went",
     "report": "write a page about a run: RUN/report.html",
     "watch": "the report as a live page, from which a run can be paused and stopped",
     "export": "write the champion to a file: .onnx, .pt2, .safetensors or .c by its ending",
+    "play": "show the champion at its task: an animation, RUN/play.gif",
     "predict": "classify images with the champion",
     "reproduce": "run the paper's experiments, and set the results beside the published ones",
     "compare": "say how two sets of runs differ, and what cannot be concluded",

@@ -17,12 +17,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from epicortex.cli.draw import Curve, plot
-from epicortex.text import clean, count, duration, percent, plural
+from epicortex.text import clean, count, duration, percent, plain, plural
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
+    from epicortex.champion.file import Facts
     from epicortex.ecosystem.state import Counts, Tally
 
 #: Offspring, mean, best: the best is drawn last, over the others.
@@ -58,6 +59,8 @@ class Watch:
     """The time budget left when it began."""
     planned: bool = False
     """Whether all of the minutes will be used."""
+    accuracy: bool = True
+    """Whether fitness is a fraction, which people read as percent, or a reward."""
     phase: str = ""
     """The part of a planned run that it is in."""
     points: list[Point] = field(default_factory=list)
@@ -82,6 +85,10 @@ class Watch:
     """How long each generation took, of those watched; what of one was replayed is made up for."""
     whole: Callable[[], str] | None = None
     """What is to be said of several runs that this is one of."""
+
+    def figure(self, fitness: float | None) -> str:
+        """A fitness in words."""
+        return percent(fitness) if self.accuracy else plain(fitness)
 
     @property
     def generation(self) -> int:
@@ -183,9 +190,9 @@ class PlainDisplay(Display):
         left = watch.planned or tally.generation < watch.generations
         parts = [
             f"{watch.phase} {tally.generation:>3}" if watch.planned else whole,
-            f"best {percent(tally.highest_fitness)}",
-            f"mean {percent(tally.average_fitness)}",
-            *([f"offspring {percent(tally.offspring_fitness)}"] if not watch.planned else []),
+            f"best {watch.figure(tally.highest_fitness)}",
+            f"mean {watch.figure(tally.average_fitness)}",
+            *([f"offspring {watch.figure(tally.offspring_fitness)}"] if not watch.planned else []),
             plural(tally.networks, "network"),
             *([plural(tally.species, "species", "species")] if tally.species else []),
             *([failed] if tally.failed else []),
@@ -252,7 +259,16 @@ def reasons(failures: Counter[str], most: int = 3) -> str:
     return ", ".join(parts)
 
 
-def fitness_plot(points: Sequence[Point], *, width: int, height: int) -> Text:
+def verdict(facts: Facts, *, accuracy: bool) -> str:
+    """A champion's figures in words."""
+    if not accuracy:
+        tested = f", {plain(facts.test_accuracy)} in its test" if facts.test_accuracy is not None else ""
+        return f"reward {plain(facts.fitness)}{tested}"
+    tested = f", {percent(facts.test_accuracy)} on the test set" if facts.test_accuracy is not None else ""
+    return f"{percent(facts.fitness)} on the {clean(facts.fitness_on)} set{tested}"
+
+
+def fitness_plot(points: Sequence[Point], *, width: int, height: int, accuracy: bool = True) -> Text:
     """The curves of a run, as text with a little colour."""
     from rich.text import Text
 
@@ -260,9 +276,10 @@ def fitness_plot(points: Sequence[Point], *, width: int, height: int) -> Text:
     for name in ("offspring", "mean", "best"):
         values = [getattr(point, name) for point in points]
         last = next((value for value in reversed(values) if value is not None), None)
-        curves.append(Curve(values, f"{name} {percent(last)}"))
+        curves.append(Curve(values, f"{name} {percent(last) if accuracy else plain(last)}"))
     text = Text(no_wrap=True)
-    for number, line in enumerate(plot(curves, width=width, height=height)):
+    unit = 0.01 if accuracy else 1.0
+    for number, line in enumerate(plot(curves, width=width, height=height, unit=unit)):
         if number:
             text.append("\n")
         for piece, owner in line:
@@ -296,9 +313,10 @@ class _View:
         rows = Table.grid(padding=(0, 2))
         if last is not None:
             rows.add_row("best", _best(watch, last))
-            rows.add_row("mean", percent(last.average_fitness))
+            rows.add_row("mean", watch.figure(last.average_fitness))
             if not watch.planned:
-                rows.add_row("offspring", f"{percent(last.offspring_fitness)} before training")
+                before = " before training" if watch.accuracy else ""
+                rows.add_row("offspring", f"{watch.figure(last.offspring_fitness)}{before}")
             rows.add_row("networks", _networks(last))
         rows.add_row("time", _time(watch))
         if watch.whole:
@@ -307,7 +325,7 @@ class _View:
             rows.add_row("failed", Text(reasons(watch.failures), style="yellow"))
         yield rows
         if len(watch.points) > 1 and console.size.height >= _LOW_TERMINAL:
-            yield fitness_plot(watch.points, width=width - 1, height=_PLOT_HEIGHT)
+            yield fitness_plot(watch.points, width=width - 1, height=_PLOT_HEIGHT, accuracy=watch.accuracy)
         if not watch.over:
             yield (
                 Text(watch.notice, style="bold yellow") if watch.notice else Text(_doing(watch), style="dim")
@@ -324,9 +342,11 @@ def _doing(watch: Watch) -> str:
 
 def _best(watch: Watch, last: Tally) -> str:
     now = (
-        f", {percent(last.highest_fitness)} in this generation" if last.highest_fitness != watch.best else ""
+        f", {watch.figure(last.highest_fitness)} in this generation"
+        if last.highest_fitness != watch.best
+        else ""
     )
-    return f"{percent(watch.best)}{now} ({count(last.champion_parameters)} parameters)"
+    return f"{watch.figure(watch.best)}{now} ({count(last.champion_parameters)} parameters)"
 
 
 def _networks(last: Tally) -> str:

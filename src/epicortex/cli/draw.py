@@ -28,7 +28,7 @@ Piece: TypeAlias = tuple[str, int | None]
 
 
 def plot(curves: Sequence[Curve], *, width: int, height: int, unit: float = 0.01) -> list[list[Piece]]:
-    """Lines of pieces: an axis in percent on the left, the curves, their labels on the right.
+    """Lines of pieces: an axis in the unit (percent) on the left, the curves, their labels on the right.
 
     >>> lines = plot([Curve([0.1, 0.5, 0.9], "best")], width=30, height=3)
     >>> for line in lines: print("".join(text for text, _ in line).rstrip())
@@ -114,8 +114,13 @@ def _axis(row: int, height: int, low: float, high: float, unit: float) -> str:
     if row in (0, height // 2, height - 1) or height < 3:
         value = high - (high - low) * row / max(1, height - 1)
         digits = 0 if high - low >= 10 * unit else 1
-        return f"{value / unit:>5.{digits}f} ┤"
+        return f"{_short(value / unit, digits):>5} ┤"
     return "      │"
+
+
+def _short(value: float, digits: int) -> str:
+    """A number in five characters, if it can be: rewards may be large."""
+    return f"{value:.{digits}f}" if abs(value) < 10_000 else f"{value / 1000:.0f}k"
 
 
 def _label_rows(curves: Sequence[Curve], height: int, low: float, high: float) -> dict[int, list[int]]:

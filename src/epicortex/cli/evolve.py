@@ -33,10 +33,13 @@ SHORT: Final = {
     "--seed": ("evolution.seed", "every random choice follows from this number (1)"),
     "--generations": ("evolution.generations", "count generations instead of minutes"),
     "--minutes": ("evolution.minutes", "how long it may take, from the start to the test figure (10)"),
-    "--target": ("evolution.target", "stop at this fitness, such as 97%% or 0.97"),
+    "--target": ("evolution.target", "stop at this fitness, such as 97%%, 0.97 or a reward of 475"),
     "--max-parameters": ("evolution.max_parameters", "refuse larger networks than this"),
-    "--family": ("family", "the kind of network: residual, layered, or one of a plug-in (residual)"),
-    "--evaluator": ("evaluator", "how networks get their fitness: backprop, or one of a plug-in (backprop)"),
+    "--family": (
+        "family",
+        "the kind of network: residual, layered, unstructured, or of a plug-in (residual)",
+    ),
+    "--evaluator": ("evaluator", "how networks get their fitness: backprop, episodes, or of a plug-in"),
     "--workers": ("training.workers", "how many networks train at the same time (one a core)"),
     "--engine": ("training.engine", "who trains: serial, processes, ray or mpi (processes)"),
     "--device": ("training.device", "where networks train: cpu, cuda, cuda:N or mps (cpu)"),
@@ -58,12 +61,16 @@ _MEASURED: Final = (
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.usage = "epicortex evolve DATA [options]"
-    parser.add_argument("data", metavar="DATA", nargs="?", help="a built-in name (epicortex data) or a path")
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        nargs="?",
+        help="a built-in name (epicortex data), a task (xor, pole, double-pole, …) or a path",
+    )
     parser.add_argument(
         "--preset",
         metavar="NAME|FILE.toml",
-        default="default",
-        help="default, layered, paper, published, residual or a file",
+        help="default, layered, paper, published, residual, task or a file (default; task for tasks)",
     )
     parser.add_argument("--out", metavar="RUN", type=Path, help="the run's new folder (runs/DATA-N)")
     add_short(parser, SHORT)
@@ -93,22 +100,25 @@ def add_common(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evolve, and say where the results are."""
-    from epicortex import engines, machine
+    from epicortex import engines, machine, tasks
     from epicortex import registry as plugins
     from epicortex.config import resolving as settings
 
     changes, called = settings_given(arguments)
+    extensions = plugins.load(arguments.plugin)
     repeated: dict[int, Plan] = {}
     if arguments.plan is not None:
         measured, repeated = _planned(arguments.plan)
         changes = {**measured, **changes}
-    config = settings.resolve(arguments.preset, changes, called=called)
+    preset, suited = tasks.preset_for(arguments.data, extensions.parts["task"])
+    if arguments.preset not in (None, preset):
+        preset, suited = arguments.preset, {}
+    config = settings.resolve(preset, {**suited, **changes}, called=called)
     if engines.enlisted(config.training.engine):
         return 0
     source: str | None = arguments.data or config.data.source
     if source is None:
         raise UsageError("DATA is missing: a built-in name or a path, as in epicortex evolve digits")
-    extensions = plugins.load(arguments.plugin)
     began = time.monotonic() - machine.process_age()
     folder, fresh = (arguments.out, False) if arguments.out else (_fresh_folder(source), True)
 

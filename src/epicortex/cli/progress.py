@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.text import clean, duration, percent, plural, shell
+from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch, verdict
+from epicortex.text import clean, duration, plural, shell
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -28,8 +28,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NEXT: Final = (
     ("show", "epicortex show {run}"),
     ("report", "epicortex report {run}"),
+    ("play", "epicortex play {run}"),
     ("export", "epicortex export {run} --to champion.onnx"),
 )
+#: What only a classifier can be used for.
+_CLASSIFIERS: Final = frozenset({"export"})
+_TASKS: Final = frozenset({"play"})
 
 
 def watch(
@@ -49,6 +53,7 @@ def watch(
         generations=config.evolution.generations,
         planned=config.evolution.budget == "planned",
         minutes=config.evolution.minutes,
+        accuracy=config.is_accuracy,
     )
     display = displayed(about, quiet=arguments.quiet)
     with signals() as stopper, display:
@@ -56,7 +61,7 @@ def watch(
         result = go(watcher(display, config), stopper.stop)
     if result.interrupted:
         return _interrupted(resume_command(folder, config, arguments.plugin), stopper.received)
-    _conclude(result, folder, quiet=arguments.quiet)
+    _conclude(result, folder, config, quiet=arguments.quiet)
     return 0
 
 
@@ -163,15 +168,14 @@ def _interrupted(command: str, received: int | None) -> int:
     return 128 + (received or signal.SIGINT)
 
 
-def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
+def _conclude(result: Result, folder: Path, config: Config, *, quiet: bool) -> None:
     from epicortex.cli import COMMANDS
     from epicortex.ecosystem.history import total_seconds
 
     assert result.champion is not None
     facts, outline = result.champion.facts, result.champion.outline
-    tested = f", {percent(result.test)} on the test set" if result.test is not None else ""
     seconds = total_seconds(result.history)
-    print(f"champion  {percent(facts.fitness)} on the {facts.fitness_on} set{tested}")
+    print(f"champion  {verdict(facts, accuracy=config.is_accuracy)}")
     print(f"          {plural(outline.parameters, 'parameter')}, {outline.key}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
@@ -179,6 +183,9 @@ def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     if quiet:
         return
     run = shell([str(folder)])
-    steps = [text.format(run=run) for command, text in _NEXT if command in COMMANDS]
+    useless = _CLASSIFIERS if facts.is_reward else _TASKS
+    steps = [
+        text.format(run=run) for command, text in _NEXT if command in COMMANDS and command not in useless
+    ]
     for number, step in enumerate(steps):
         print(f"{'' if number else 'next':<9} {step}")

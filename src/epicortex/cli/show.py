@@ -8,20 +8,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex.cli.display import Point, fitness_plot, reasons
+from epicortex.cli.display import Point, fitness_plot, reasons, verdict
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.text import NOTHING, clean, count, duration, json_text, percent, plural, times
+from epicortex.text import NOTHING, clean, count, duration, json_text, percent, plain, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from epicortex.champion.file import Champion
+    from epicortex.config import Config
     from epicortex.ecosystem.state import Event
     from epicortex.families.family import Outline
     from epicortex.registry import Parts
@@ -154,7 +155,7 @@ def status(story: Story) -> str:
 
     settings = story.run.config.evolution
     progress = Progress.of_history(story.run.history, story.run.config, story.run.plan)
-    if reason := stopping.reason(progress, settings):
+    if reason := stopping.reason(progress, settings, accuracy=story.run.config.is_accuracy):
         return reason
     command = resume_command(story.run.path, story.run.config)
     if story.run.plan is not None:
@@ -177,7 +178,7 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
     if story.champion is None:
         yield "The first generation is not complete: there is no champion yet."
         return
-    yield from _champion(story.champion)
+    yield from _champion(story.champion, story.run.config)
     yield ""
     yield _layers(story.champion.outline)
     yield ""
@@ -186,21 +187,22 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         yield _front(story.front)
         yield ""
     points = [Point.of(generation) for generation in story.run.history]
-    yield Text("Fitness in percent, over " + plural(len(points), "generation"), style="bold")
-    yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT)
+    accuracy = story.run.config.is_accuracy
+    name = "Fitness in percent" if accuracy else "Reward"
+    yield Text(f"{name}, over {plural(len(points), 'generation')}", style="bold")
+    yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT, accuracy=accuracy)
     yield ""
-    yield from _lineage(story.lineage, every=every_ancestor)
+    yield from _lineage(story.lineage, every=every_ancestor, figure=percent if accuracy else plain)
     if story.failures:
         failed = plural(story.failures.total(), "training")
         yield ""
         yield f"{failed} of {story.evaluations:,} failed: {reasons(story.failures, most=10)}"
 
 
-def _champion(champion: Champion) -> Iterator[str]:
+def _champion(champion: Champion, config: Config) -> Iterator[str]:
     facts = champion.facts
-    tested = f", {percent(facts.test_accuracy)} on the test set" if facts.test_accuracy is not None else ""
     yield f"champion  network {facts.network} as it was in generation {facts.generation}"
-    yield f"fitness   {percent(facts.fitness)} on the {clean(facts.fitness_on)} set{tested}"
+    yield f"fitness   {verdict(facts, accuracy=config.is_accuracy)}"
     yield f"size      {plural(champion.outline.parameters, 'parameter')}, {champion.outline.key}"
 
 
@@ -245,7 +247,9 @@ def kernels(shapes: Sequence[Sequence[int]]) -> str:
     return ", ".join(f"{number} × {times(shape)}" for shape, number in groups)
 
 
-def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
+def _lineage(
+    ancestors: Sequence[Ancestor], *, every: bool, figure: Callable[[float | None], str]
+) -> Iterator[Any]:
     from rich.text import Text
 
     if not ancestors:
@@ -269,7 +273,7 @@ def _lineage(ancestors: Sequence[Ancestor], *, every: bool) -> Iterator[Any]:
     for one in shown:
         born = str(one.birth) if one.parents else NOTHING
         size = count(one.parameters)
-        table.add_row(str(one.id), born, _origin(one), percent(one.fitness), size, _mutations(one.mutations))
+        table.add_row(str(one.id), born, _origin(one), figure(one.fitness), size, _mutations(one.mutations))
     yield table
     if len(shown) < len(ancestors):
         yield f"… and {len(ancestors) - len(shown)} more; --all shows them"

@@ -7,6 +7,8 @@ from epicortex.config.models import (
     Config,
     CullingConfig,
     DataConfig,
+    EpisodesConfig,
+    EsConfig,
     EvolutionConfig,
     LayeredConfig,
     MpiConfig,
@@ -15,6 +17,7 @@ from epicortex.config.models import (
     SelectionConfig,
     SpeciationConfig,
     TrainingConfig,
+    UnstructuredConfig,
 )
 from epicortex.config.resolving import changed
 
@@ -25,6 +28,8 @@ __all__ = [
     "Config",
     "CullingConfig",
     "DataConfig",
+    "EpisodesConfig",
+    "EsConfig",
     "EvolutionConfig",
     "LayeredConfig",
     "MpiConfig",
@@ -33,5 +38,6 @@ __all__ = [
     "SelectionConfig",
     "SpeciationConfig",
     "TrainingConfig",
+    "UnstructuredConfig",
     "changed",
 ]

@@ -31,6 +31,7 @@ MOVED = {
 Scalar: TypeAlias = bool | int | float | str
 PartName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
 """The name of a replaceable part: ours, an installed package's, or one's own."""
+Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
 
 
@@ -58,8 +59,8 @@ class EvolutionConfig(_Section):
     """How many generations to evolve."""
     minutes: float | None = Field(None, gt=0)
     """Stop after this many minutes, at the end of a generation."""
-    target: float | None = Field(None, gt=0, le=1)
-    """Stop as soon as a network reaches this fitness (a fraction from 0 to 1)."""
+    target: float | None = None
+    """Stop as soon as a network reaches this fitness: a fraction from 0 to 1, or a reward."""
     plateau: int | None = Field(None, ge=1)
     """Stop when the highest fitness has not risen for this many generations."""
     trainings: int | None = Field(None, ge=1)
@@ -69,7 +70,10 @@ class EvolutionConfig(_Section):
     )
     """What makes a species: the family's key, a class of cost, or none, so that any two networks may mate."""
     selection: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, credit, challengers or the name of a rule of your own"}
+        "paper",
+        json_schema_extra={
+            "allowed": "paper, credit, challengers, generational or the name of a rule of your own"
+        },
     )
     """Who mates, who mutates and who rests."""
     culling: PartName = Field(
@@ -167,6 +171,16 @@ class SelectionConfig(_Section):
     """Moving averages start at the first fitness, or at 0, so that the first z is 1 (published code)."""
     averaging: bool = True
     """The selection `challengers`: whether relatives are averaged."""
+    survivors: float = Field(0.2, gt=0, le=1)
+    """The selection `generational`: the fittest part of a species, which has all its children."""
+    crossover: Rate = 0.5
+    """The part of children that have two parents."""
+    mutation: Rate = 1.0
+    """The part of children of two parents that are mutated, too; those of one always are."""
+    patience: int | None = Field(None, ge=1)
+    """All begin anew where the same network has been the best for more generations than this."""
+    growth: Rate = 0.5
+    """How likely a mutation that has a direction grows a network."""
 
 
 class CullingConfig(_Section):
@@ -241,6 +255,66 @@ class ResidualConfig(_Section):
     """The most parameters of a founder; planned runs find their own."""
     max_cost: int | None = Field(None, ge=1)
     """A mutation that would take more multiplications for one sample is refused."""
+
+
+NodeActivation: TypeAlias = Literal["linear", "tanh", "sigmoid", "relu", "sine", "gauss"]
+
+
+class UnstructuredConfig(_Section):
+    """The family `unstructured`: how its networks start, compute and change."""
+
+    recurrent: bool = False
+    """Connections may run in any direction, so that a network remembers."""
+    steps: int = Field(1, ge=1, le=100)
+    """How often all nodes are computed for one input."""
+    bias: bool = True
+    """There is a node that is always 1, which any node may hear."""
+    activations: tuple[NodeActivation, ...] = Field(("tanh",), min_length=1)
+    """What hidden nodes may have: linear, tanh, sigmoid, relu, sine or gauss."""
+    output_activation: NodeActivation = "tanh"
+    """What the outputs have."""
+    node_start: Literal["full", "split"] = "full"
+    """A new node hears all inputs and speaks to all outputs, or it splits a connection to an output."""
+    node_rate: Rate = 0.03
+    """The part of mutations that adds or removes a node."""
+    connection_rate: Rate = 0.05
+    """The part of mutations that adds or removes a connection."""
+    redraw_rate: Rate = 0.05
+    """The part of mutations that draws a weight anew."""
+    activation_rate: Rate = 0.02
+    """The part of mutations that changes a node's activation, where there is a choice."""
+    perturb_share: Rate = 0.8
+    """How likely each weight is moved when weights are perturbed, which is what all other mutations do."""
+    perturb_deviation: float = Field(0.5, gt=0)
+    """How far weights are moved then."""
+    perturb_tail: Literal["normal", "cauchy"] = "normal"
+    """How that is drawn: normal, or mostly less and now and then much more (cauchy)."""
+    weight_limit: float = Field(30.0, gt=0)
+    """No weight gets larger than this."""
+    max_nodes: int = Field(10_000, ge=2, le=100_000)
+    """A mutation that would add a node more is refused."""
+
+
+class EpisodesConfig(_Section):
+    """The evaluator `episodes`, for environments of gymnasium."""
+
+    number: int = Field(3, ge=1, le=10_000)
+    """How many episodes a network acts in."""
+    normalise: int = Field(0, ge=0, le=10_000)
+    """Observations are scaled by what so many episodes of random actions show; 0: they are not."""
+
+
+class EsConfig(_Section):
+    """The evaluator `es`: weights by an evolution strategy, for any family."""
+
+    steps: int = Field(10, ge=1, le=1_000_000)
+    """The steps of a network in a generation."""
+    pairs: int = Field(16, ge=1, le=100_000)
+    """The mirrored pairs of candidates in a step."""
+    deviation: float = Field(0.05, gt=0)
+    """How far candidates are from the weights that they try to improve."""
+    rate: float = Field(0.02, gt=0)
+    """The rate of Adam's steps."""
 
 
 class TrainingConfig(_Section):
@@ -372,11 +446,13 @@ class Config(_Section):
     """All settings of a run."""
 
     family: PartName = Field(
-        "layered", json_schema_extra={"allowed": "layered, residual or the name of a family of your own"}
+        "layered",
+        json_schema_extra={"allowed": "layered, residual, unstructured or the name of a family of your own"},
     )
     """The kind of network that evolves."""
     evaluator: PartName = Field(
-        "backprop", json_schema_extra={"allowed": "backprop or the name of an evaluator of your own"}
+        "backprop",
+        json_schema_extra={"allowed": "backprop, episodes, es or the name of an evaluator of your own"},
     )
     """How a network gets its fitness: trained and scored on a data set, or in a way of your own."""
     evolution: EvolutionConfig = EvolutionConfig()
@@ -393,6 +469,12 @@ class Config(_Section):
     """The family `layered`."""
     residual: ResidualConfig = ResidualConfig()
     """The family `residual`."""
+    unstructured: UnstructuredConfig = UnstructuredConfig()
+    """The family `unstructured`."""
+    episodes: EpisodesConfig = EpisodesConfig()
+    """The evaluator `episodes`."""
+    es: EsConfig = EsConfig()
+    """The evaluator `es`."""
     training: TrainingConfig = TrainingConfig()
     """Training and scoring."""
     data: DataConfig = DataConfig()
@@ -401,6 +483,12 @@ class Config(_Section):
     """The engine `ray`."""
     mpi: MpiConfig = MpiConfig()
     """The engine `mpi`."""
+
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether fitness is an accuracy, a fraction from 0 to 1 that people read as percent."""
+        learns = self.evaluator in ("backprop", "es")
+        return learns and self.training.fitness in ("accuracy", "balanced_accuracy")
 
 
 #: Fields that may differ between a run and its continuation, since they change no result of a generation.

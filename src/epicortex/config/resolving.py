@@ -30,6 +30,7 @@ MAX_FILE_BYTES: Final = 1_000_000
 #: The engines that a file may choose: they start no code but ours, and on this machine alone.
 LOCAL_ENGINES: Final = ("serial", "processes")
 _MOST_PER_CORE: Final = 4
+_TARGET: Final = "evolution.target"
 #: What else a file may hold at its top: the preset it changes, and what a run notes about itself.
 _BASE, _FORMAT, _NOTES = "preset", "format", "run"
 
@@ -62,7 +63,7 @@ class _Layers:
 
     def config(self, called: Mapping[str, str]) -> Config:
         try:
-            return _validated(self.values)
+            config = _validated(self.values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(str(part) for part in first["loc"][:2])
@@ -70,6 +71,19 @@ class _Layers:
             # A conflict between two fields of a section is of no single origin.
             origin = None if first["type"] == "value_error" else self.origins.get(name)
             raise ConfigError(f"{origin}: {line}" if origin else line) from None
+        self._check_target(config, called.get(_TARGET))
+        return config
+
+    def _check_target(self, config: Config, option: str | None) -> None:
+        """An accuracy is a fraction; a reward may be anything."""
+        target = config.evolution.target
+        if target is None or not config.is_accuracy or 0 < target <= 1:
+            return
+        name = f"{_TARGET} ({option})" if option else _TARGET
+        given = fields.shown(self.values["evolution"]["target"])
+        line = f"{name} is {given}; it must be a number above 0 and at most 1, or {fields.NONE}"
+        origin = self.origins.get(_TARGET)
+        raise ConfigError(f"{origin}: {line}" if origin else line)
 
     def _line(self, name: str, error: ErrorDetails, option: str | None) -> str:
         if error["type"] == "json_invalid":
@@ -89,7 +103,7 @@ def preset_names() -> tuple[str, ...]:
     """The packaged presets.
 
     >>> preset_names()
-    ('default', 'layered', 'paper', 'published', 'residual')
+    ('default', 'layered', 'paper', 'published', 'residual', 'task')
     """
     files = resources.files("epicortex.config").joinpath("presets").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))

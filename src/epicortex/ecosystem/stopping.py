@@ -14,6 +14,7 @@ from epicortex.ecosystem import budget, census
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
+from epicortex.text import plain
 
 Limit: TypeAlias = Literal["target", "generations", "trainings", "plateau", "minutes"]
 """The setting in the section `evolution` that ends a run."""
@@ -83,12 +84,13 @@ def _planned_limit(plan: Plan | None, settings: EvolutionConfig) -> Limit | None
     return limit if plan is not None and plan.ends_run and asked <= plan.until else None
 
 
-def reason(progress: Progress, settings: EvolutionConfig) -> str | None:
-    """Why the run ends here, in words; None while it goes on."""
+def reason(progress: Progress, settings: EvolutionConfig, *, accuracy: bool = True) -> str | None:
+    """Why the run ends here, in words; None while it goes on. An accuracy is written as percent."""
     match limit_reached(progress, settings):
         case "target":
             assert settings.target is not None
-            return f"the target of {100 * settings.target:g} % is reached"
+            target = f"{100 * settings.target:g} %" if accuracy else plain(settings.target)
+            return f"the target of {target} is reached"
         case "generations":
             return f"all {settings.generations} generations are done"
         case "trainings":

@@ -25,8 +25,8 @@ MAX_FAILED_STARTS: Final = 3
 _TICK: Final = 0.5
 #: Its search path is the parent's, and nothing is imported before it is set.
 _BOOT: Final = (
-    "import json, sys; path, descriptor, parent = json.loads(sys.argv[1]); sys.path[:] = path; "
-    "from epicortex.engines.worker import main; main(descriptor, parent)"
+    "import json, sys; path, *rest = json.loads(sys.argv[1]); sys.path[:] = path; "
+    "from epicortex.engines.worker import main; main(*rest)"
 )
 
 
@@ -37,13 +37,14 @@ class WorkerLost(Exception):
 class WorkerProcess:
     """A worker process. Only one thread may use it, save for `kill`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, torch: bool = True) -> None:
+        """Without `torch` the worker imports it only if it is asked to do something that needs it."""
         if not sys.executable:
             raise EngineError(
                 "there is no Python interpreter to start workers with; set training.engine to serial"
             )
         ours, theirs = socket.socketpair()
-        arguments = json.dumps([search_path(), theirs.fileno(), os.getpid()])
+        arguments = json.dumps([search_path(), theirs.fileno(), os.getpid(), torch])
         try:
             with theirs:
                 self._process = subprocess.Popen(

@@ -36,6 +36,7 @@ class ProcessEngine(Engine):
         # each process on a graphics processor takes a context's worth of its memory
         default = available_cores() if training.device == "cpu" else 1
         self._count = training.workers or default
+        self._torch = config.evaluator == "backprop"
         self._hang_limit = training.hang_limit
         self._tasks = TaskQueue()
         self._lock = threading.Lock()
@@ -104,7 +105,7 @@ class ProcessEngine(Engine):
         failed_starts = 0
         try:
             while self._tasks.closed is None:
-                worker = WorkerProcess()
+                worker = WorkerProcess(torch=self._torch)
                 with self._lock:
                     self._running.add(worker)
                 try:

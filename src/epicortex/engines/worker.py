@@ -28,15 +28,16 @@ _PR_SET_PDEATHSIG: Final = 1
 _HEARTBEAT_SECONDS: Final = 1.0
 
 
-def main(descriptor: int, parent: int) -> None:
-    """Serve the parent at the other end of the socket until it goes."""
+def main(descriptor: int, parent: int, torch: bool = True) -> None:
+    """Serve the parent at the other end of the socket until it goes; `torch`: whether it will be needed."""
     _die_with(parent)
     serving.settle()
     channel = Channel(socket.socket(fileno=descriptor))
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     leftover: list[Path] = []
     threading.Thread(target=_listen, args=(channel, messages, leftover), daemon=True).start()
-    import epicortex.evaluation.backprop  # noqa: F401  (torch takes a second; meanwhile the parent reads data)
+    if torch:
+        import epicortex.evaluation.backprop  # noqa: F401  (takes a second; meanwhile the parent reads data)
 
     content, orphans_remove = messages.get()
     leftover += orphans_remove

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -57,7 +58,14 @@ class Backprop:
     def check(self, data: DataSet | None) -> None:
         """Settings that could train no network are refused."""
         if data is None:
-            raise ConfigError("evaluator: backprop needs a data set to train on")
+            raise ConfigError(
+                "evaluator: backprop needs a data set to train on; a task takes the evaluator episodes"
+            )
+        if not isinstance(self.family.build(self.family.minimal(np.random.default_rng(0))), torch.nn.Module):
+            raise ConfigError(
+                f"evaluator: backprop cannot train networks of the family {self.family.name}, whose weights "
+                "evolve; take another family"
+            )
         own = {self.training.fitness: self.fitness} if self.fitness else None
         check_training(self.training, data=data, fitness=own, optimiser=self.optimiser)
         if self.training.optimiser_state == "inherited":

@@ -214,6 +214,34 @@ class SizesFounders(Protocol):
         """A network of a sensible shape that nearly fills these limits."""
 
 
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node of a network that is drawn as a graph."""
+
+    id: int
+    level: int
+    """0 for inputs; every other node stands above those it hears, as far as there is no cycle."""
+    label: str
+    kind: Literal["input", "hidden", "output"]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A network as nodes and weighted connections, for pictures."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[int, int, float], ...]
+    """The source, the target and the weight of each connection."""
+
+
+@runtime_checkable
+class HasGraph(Protocol[P]):
+    """A family whose networks are best drawn node by node."""
+
+    def graph(self, phenotype: P) -> Graph:
+        """All nodes and connections."""
+
+
 @runtime_checkable
 class RecordsClones(Protocol[P]):
     """A family whose clones differ from their parent by one mutation, which it can name."""

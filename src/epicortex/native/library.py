@@ -127,7 +127,10 @@ def library() -> ctypes.CDLL:
         found = ctypes.CDLL(str(path))
     except OSError as error:
         raise NativeError(f"the native library cannot be loaded: {error}") from error
-    _declare(found)
+    try:
+        _declare(found)
+    except AttributeError:
+        raise NativeError(f"{path} is of another version; install EpiCortex again") from None
     if found.epx_format() != _FORMAT:
         raise NativeError(f"{path} is of another version; install EpiCortex again")
     return found
@@ -192,6 +195,7 @@ def _declare(found: ctypes.CDLL) -> None:
         "epx_score": (c_int32, [pointer, POINTER(BatchStructure), pointer, pointer, pointer, pointer]),
         "epx_optimise": (c_int32, [c_char_p, c_int64, pointer, pointer, POINTER(OptimiserStructure)]),
         "epx_average": (c_int32, [c_char_p, c_int64, pointer, pointer, c_float]),
+        "epx_balance": (c_int64, [pointer, pointer, pointer, c_int64, pointer, c_int64]),
         "epx_peak": (c_double, [c_char_p, c_int64]),
     }
     for name, (result, arguments) in signatures.items():

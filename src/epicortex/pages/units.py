@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from epicortex.text import NOTHING, PERCENT, one_line
+from epicortex.text import NOTHING, PERCENT, one_line, plain
+
+if TYPE_CHECKING:
+    from epicortex.config import Config
 
 _PERCENT: Final = frozenset({"accuracy", "balanced_accuracy"})
 
@@ -27,6 +30,17 @@ class Unit:
         """
         return cls(fitness in _PERCENT, one_line(fitness).replace("_", " "))
 
+    @classmethod
+    def of_config(cls, config: Config) -> Unit:
+        """The unit of a run: that of `training.fitness` where networks are trained, else a reward.
+
+        >>> from epicortex.config.resolving import resolve
+        >>> Unit.of_config(resolve("task")).text(100000.0)
+        '100,000'
+        """
+        learns = config.evaluator in ("backprop", "es")
+        return cls.of(config.training.fitness) if learns else cls(False, "reward")
+
     def value(self, fitness: float | None) -> float | None:
         """The figure that is plotted."""
         if fitness is None or not math.isfinite(100 * fitness):
@@ -38,7 +52,7 @@ class Unit:
         value = self.value(fitness)
         if value is None:
             return NOTHING
-        return f"{value:.2f}{PERCENT}" if self.percent else f"{value:.4g}"
+        return f"{value:.2f}{PERCENT}" if self.percent else plain(value)
 
     def change(self, difference: float | None) -> str:
         """A difference of two figures.
@@ -49,4 +63,5 @@ class Unit:
         value = self.value(difference)
         if value is None:
             return NOTHING
-        return (f"{value:+.2f}" if self.percent else f"{value:+.4g}").replace("-", "−")
+        sign = "+" if value >= 0 else ""
+        return (f"{value:+.2f}" if self.percent else f"{sign}{plain(value)}").replace("-", "−")

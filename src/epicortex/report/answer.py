@@ -47,7 +47,11 @@ class Gauge:
 def answer(material: Material, champion: Champion) -> dict[str, Any]:
     """What the first section says."""
     tested, facts = material.tested, champion.facts
-    if material.test_accuracy is None or facts.fitness_on == "test":
+    if facts.is_reward:
+        tried = facts.test_accuracy
+        value = material.unit.text(facts.fitness if tried is None else tried)
+        name = "reward in its task" if tried is None else "reward over fresh episodes"
+    elif material.test_accuracy is None or facts.fitness_on == "test":
         value, name = material.unit.text(facts.fitness), f"{material.unit.name} on the {facts.fitness_on} set"
     else:
         value, name = ACCURACY.text(material.test_accuracy), "accuracy on the test set"

@@ -84,5 +84,5 @@ def read(
         tested = mistakes.look(run, champion, data_dir, trust=trust) if test else _LATER
     models = tuple(front.read(run_folder, parts)) if champion else ()
     planned = {at: plan for at, plan in plans.read(run_folder).items() if at <= len(run.history)}
-    unit = Unit.of(run.config.training.fitness)
+    unit = Unit.of_config(run.config)
     return Material(run, unit, champion, ancestors, summary, tested, models, planned)

@@ -46,7 +46,8 @@ def paragraphs(material: Material) -> Iterator[str]:
         return
     yield _result(material, champion)
     yield _champion(material, champion)
-    yield _inheritance(material)
+    if not champion.facts.is_reward:
+        yield _inheritance(material)
     yield _ecosystem(material)
     yield _effort(material)
 
@@ -54,6 +55,8 @@ def paragraphs(material: Material) -> Iterator[str]:
 def _result(material: Material, champion: Champion) -> str:
     facts, unit, history = champion.facts, material.unit, material.history
     first, last = history[0], history[-1]
+    if facts.is_reward:
+        return _reward(material, champion)
     text = (
         f"In {plural(len(history), 'generation')}, networks that classify {one_line(facts.data)} into "
         f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first.networks)} at first and "
@@ -69,6 +72,21 @@ def _result(material: Material, champion: Champion) -> str:
         tested = Unit.of("accuracy").text(material.test_accuracy)
         text += (
             f" On the test set, which played no part in evolution, it is right about {tested} of the samples."
+        )
+    return text
+
+
+def _reward(material: Material, champion: Champion) -> str:
+    facts, unit, history = champion.facts, material.unit, material.history
+    text = (
+        f"In {plural(len(history), 'generation')}, networks for the task {one_line(facts.data)} evolved, "
+        f"{count(history[0].networks)} at first and {count(history[-1].networks)} at the end. The best of "
+        f"them, network {facts.network}, had a reward of {unit.text(facts.fitness)} in generation "
+        f"{facts.generation}; the best of generation 1 had {unit.text(history[0].highest_fitness)}."
+    )
+    if material.test_accuracy is not None:
+        text += (
+            f" In its test, which played no part in evolution, it had {unit.text(material.test_accuracy)}."
         )
     return text
 
@@ -152,7 +170,7 @@ def _ecosystem(material: Material) -> str:
         text += f" and {count(refused)} refused, as they would have broken a limit"
     kernels = sum(row.outcomes["applied"] for (kind, _), row in summary.attempts.items() if kind == "kernel")
     applied = sum(row.outcomes["applied"] for row in summary.attempts.values())
-    return f"{text}; {share(kernels, applied)} of them resized a kernel." if applied else f"{text}."
+    return f"{text}; {share(kernels, applied)} of them resized a kernel." if kernels else f"{text}."
 
 
 def _effort(material: Material) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.pages import commands
-from epicortex.report import anatomy, legend, narrative, tables, tree, usage
+from epicortex.report import anatomy, graphs, legend, narrative, tables, tree, usage
 from epicortex.report.answer import ACCURACY, answer
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
@@ -55,6 +55,8 @@ def content(material: Material) -> dict[str, Any]:
     if material.champion is not None:
         champion = material.champion
         found |= answer(material, champion) | _overview(material) | _champion(material, champion)
+        found["graph"] = graphs.draw(champion)
+        found["film"] = graphs.film(material.run.path)
         found |= _use(material, champion) | _family(material) | _mutations(material)
         found |= _mistakes(material) | _time(material)
     found["tables"] = {name: make(material) for name, make in _TABLES.items()} if material.champion else {}

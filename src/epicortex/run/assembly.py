@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex import registry
-from epicortex.champion.file import Champion, Facts
+import numpy as np
+
+from epicortex import registry, tasks
+from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
-from epicortex.data import DataOptions, DataSet, Progress, load
+from epicortex.data import DataOptions, DataSet, Progress, Scaling, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.ecosystem import census
 from epicortex.ecosystem.comparison import loss
@@ -25,12 +27,17 @@ from epicortex.errors import ConfigError
 from epicortex.evolution import Evolution
 from epicortex.families.family import Family, HasAverages, Problem
 from epicortex.machine import too_much
+from epicortex.randomness import generator
 from epicortex.run.subject import Subject
+from epicortex.tasks.gym import Gym
 
 if TYPE_CHECKING:
     from epicortex.engines import Engine
     from epicortex.evaluation.evaluator import Recipe
+    from epicortex.tasks import Task
 
+#: An observation that hardly ever changes is not blown up.
+_LEAST_DEVIATION: Final = 1e-3
 #: About what a network takes besides its weights.
 _NETWORK_BYTES: Final = 5_000
 
@@ -45,6 +52,11 @@ class Extensions:
     engine: Engine | None = None
     parts: registry.Parts = field(default_factory=dict)
     """Families, evaluators and strategies: kind -> name -> part."""
+
+
+def default_config(data: Any, parts: registry.Parts) -> Config:
+    """The settings where a program gives none: those that suit the data or the task."""
+    return settings.resolve(*tasks.preset_for(data, parts.get("task")))
 
 
 def parts_by_name(parts: Mapping[str, Any] | None) -> registry.Parts:
@@ -65,7 +77,9 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
     """The config with the names of all that was handed over, so that it says what the run is."""
     known = config.evolution.operators
     added = [operator.name for operator in extensions.operators if operator.name not in known]
-    changes: dict[str, object] = {"evolution.operators": [*known, *added], "data.source": _source(data)}
+    own_tasks = extensions.parts.get("task", {})
+    source = data if isinstance(data, str) and data in own_tasks else _source(data)
+    changes: dict[str, object] = {"evolution.operators": [*known, *added], "data.source": source}
     if ancestor is not None:
         description = json.dumps(_described(ancestor), separators=(",", ":"))
         changes["evolution.start_genome"] = description
@@ -75,7 +89,7 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
         changes["training.optimiser"] = registry.named(extensions.optimiser)
     for kind, own in extensions.parts.items():
         setting = registry.SHELVES[kind].setting
-        if len(own) == 1 and fields.value_of(config, setting) not in own:
+        if kind != "task" and len(own) == 1 and fields.value_of(config, setting) not in own:
             changes[setting] = next(iter(own))
     return settings.changed(config, **fields.by_section(changes))
 
@@ -100,10 +114,28 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
     return after
 
 
-def subject(data: Any, config: Config, progress: Progress | None = None) -> Subject:
-    """What the run is about: a data set, read as the config says, or a bare problem."""
+def subject(
+    data: Any, config: Config, progress: Progress | None = None, parts: registry.Parts | None = None
+) -> Subject:
+    """What the run is about: a data set, read as the config says, a task, or a bare problem."""
+    task = tasks.given(data, (parts or {}).get("task"))
+    if task is not None:
+        return of_task(task, config)
     given = data if isinstance(data, Problem) else load_data(data, config, progress)
     return Subject.of(given, config.evaluator)
+
+
+def of_task(task: Task, config: Config) -> Subject:
+    """A task with the target and the episodes of the settings, and its observations scaled, if they ask."""
+    if not isinstance(task, Gym):
+        return Subject.of(task)
+    own = config.episodes
+    subject = Subject.of(task.aimed(config.evolution.target, own.number))
+    if not own.normalise:
+        return subject
+    seen = task.observations(generator(config.evolution.seed, "observations"), own.normalise)
+    mean, std = seen.mean(0), np.maximum(seen.std(0), _LEAST_DEVIATION)
+    return replace(subject, scaling=Scaling(1.0, tuple(mean.tolist()), tuple(std.tolist())))
 
 
 def load_data(data: Any, config: Config, progress: Progress | None = None) -> DataSet:
@@ -159,9 +191,14 @@ def make_recipe(config: Config, family: Family[Any], subject: Subject, extension
     """How workers evaluate; settings that could evaluate no network are refused."""
     own = extensions.parts.get("evaluator", {})
     part = registry.find(registry.SHELVES["evaluator"], config.evaluator, own)
-    functions = {
+    functions: dict[str, Any] = {
         name: function
-        for name, function in (("fitness", extensions.fitness), ("optimiser", extensions.optimiser))
+        for name, function in (
+            ("fitness", extensions.fitness),
+            ("optimiser", extensions.optimiser),
+            ("task", subject.task),
+            ("scaling", subject.scaling if subject.task is not None else None),
+        )
         if function is not None
     }
     if not hasattr(part, "from_config"):
@@ -212,7 +249,7 @@ def _model(
         network=network.id,
         generation=generation,
         fitness=census.fitness(network),
-        fitness_on=config.training.fitness_on,
+        fitness_on=config.training.fitness_on if subject.data is not None else TASK,
         test_accuracy=test,
         seed=config.evolution.seed,
     )
@@ -224,4 +261,8 @@ def _source(data: Any) -> str | None:
     """How config.toml names the data: so that it is found again, from whatever folder."""
     if not isinstance(data, str | Path):
         return None
-    return str(data) if str(data) in BUILT_INS else str(Path(data).expanduser().absolute())
+    return (
+        str(data)
+        if str(data) in BUILT_INS or tasks.is_task(data)
+        else str(Path(data).expanduser().absolute())
+    )

@@ -15,6 +15,7 @@ from epicortex.config.resolving import LOCAL_ENGINES
 from epicortex.data.catalog import BUILT_INS
 from epicortex.errors import ConfigError
 from epicortex.storage.folder import is_own
+from epicortex.tasks import is_task
 from epicortex.text import shell
 
 
@@ -55,7 +56,7 @@ def _asked(data: DataConfig) -> dict[str, object]:
     """Paths of the sender's choice, and limits above the usual."""
     plain = DataConfig()
     asked: dict[str, object] = {}
-    if data.source is not None and data.source not in BUILT_INS:
+    if data.source is not None and data.source not in BUILT_INS and not is_task(data.source):
         asked["data.source"] = data.source
     if data.directory is not None:
         asked["data.directory"] = data.directory

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from epicortex import engines, markup
 from epicortex.champion.file import Champion
 from epicortex.config import Config
-from epicortex.config import resolving as settings
 from epicortex.ecosystem.history import Generation, Generations, total_seconds
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
 from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
+from epicortex.registry import Parts
 from epicortex.run import assembly, consent, sizing
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
@@ -118,10 +118,12 @@ def evolve(
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     hooks.began = hooks.began if began is None else began
     extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
-    config = assembly.named(config or settings.resolve(), data, extensions, ancestor)
+    config = assembly.named(
+        config or assembly.default_config(data, extensions.parts), data, extensions, ancestor
+    )
     with ExitStack() as stack:
         workers = engine or stack.enter_context(engines.create(config.training.engine, None, config))
-        subject = assembly.subject(data, config, hooks.watcher.reading)
+        subject = assembly.subject(data, config, hooks.watcher.reading, extensions.parts)
         for note in subject.notes:
             hooks.watcher.note(note)
         family = assembly.make_family(config, subject, extensions)
@@ -185,7 +187,8 @@ def resume(
                 config.training.engine, None, consent.consented(config, changes or {}, hooks.watcher.note)
             )
         )
-        subject = _same_subject(config.data.source if data is None else data, config, folder, hooks.watcher)
+        source = config.data.source if data is None else data
+        subject = _same_subject(source, config, folder, hooks.watcher, extensions.parts)
         family = assembly.make_family(config, subject, extensions)
         start, problems = checkpoint.read_latest(folder.path, run=folder.info.id, family=family)
         for problem in problems:
@@ -270,11 +273,11 @@ def _since(moment: float) -> float:
     return time.monotonic() - moment
 
 
-def _same_subject(source: Any, config: Config, folder: RunFolder, watcher: Watcher) -> Subject:
+def _same_subject(source: Any, config: Config, folder: RunFolder, watcher: Watcher, parts: Parts) -> Subject:
     """What a run was begun with, or a `DataError`."""
     if source is None:
         raise DataError(f"{folder.path} was begun with data from a program; hand it to `resume` again")
-    subject = assembly.subject(source, config, watcher.reading)
+    subject = assembly.subject(source, config, watcher.reading, parts)
     if subject.digest != folder.info.data_digest:
         raise DataError(f"this is not the data that {folder.path} was begun with ({folder.info.data})")
     return subject

@@ -212,7 +212,7 @@ def why_stop(state: EcosystemState, history: History, config: Config) -> str | N
     """
     trainings, minutes = budget.spent(history, config), total_seconds(history) / 60
     progress = Progress.of_state(state, trainings=trainings, minutes=minutes)
-    return stopping.reason(progress, config.evolution)
+    return stopping.reason(progress, config.evolution, accuracy=config.is_accuracy)
 
 
 def _journaled(

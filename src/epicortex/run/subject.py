@@ -1,4 +1,4 @@
-"""What a run evolves networks for: a data set, or a problem that only an evaluator knows."""
+"""What a run evolves networks for: a data set, a task, or a problem that only an evaluator knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from epicortex.data import DataSet, Scaling
 from epicortex.families.family import Problem
+from epicortex.tasks import Task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,11 +22,12 @@ class Subject:
     """The names of the outputs, in their order."""
     scaling: Scaling
     data: DataSet | None = None
+    task: Task | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, given: Any, name: str = "") -> Subject:
-        """A data set, or a bare problem, as the subject of a run.
+        """A data set, a task, or a bare problem, as the subject of a run.
 
         >>> Subject.of(Problem((4,), 2), "poles").classes
         ('0', '1')
@@ -37,6 +39,15 @@ class Subject:
                 problem=given,
                 classes=tuple(map(str, range(given.outputs))),
                 scaling=Scaling(1.0, (0.0,), (1.0,)),
+            )
+        if hasattr(given, "reward"):
+            return cls(
+                name=given.name,
+                digest=hashlib.sha256(repr((given.name, given.problem)).encode()).hexdigest(),
+                problem=given.problem,
+                classes=given.answers,
+                scaling=Scaling(1.0, (0.0,), (1.0,)),
+                task=given,
             )
         return cls(
             name=given.name,

@@ -39,6 +39,20 @@ typedef struct {
     float rate, decay, momentum, dampening, rho, epsilon, beta1, beta2, correction1, correction2;
 } EpxOptimiser;
 
+typedef struct {               /* an unstructured network; node 0 is always 1 */
+    int32_t inputs, outputs, nodes, steps, computed, reserved;
+    const int32_t *targets, *activations; /* [computed] */
+    const int32_t* offsets;    /* [computed + 1]: where the connections of each target begin */
+    const int32_t* sources;
+    const double* weights;
+} EpxWiring;
+
+typedef struct {
+    int32_t poles, velocities, rounds, reserved;
+    double gravity, cart_mass, cart_friction, pole_friction, interval, track, largest_angle, largest_force, least_force;
+    double masses[2], lengths[2], scales[6];
+} EpxPoles;
+
 EPX_API int32_t epx_format(void);
 EPX_API const char* epx_error(void);
 EPX_API const char* epx_instruction_sets(void);  /* those this machine can run, best first, with commas */
@@ -59,6 +73,10 @@ EPX_API int32_t epx_optimise(const char* instruction_set, int64_t count, float* 
                              const EpxOptimiser* optimiser);
 EPX_API int32_t epx_average(const char* instruction_set, int64_t count, float* average, const float* values,
                             float weight);
+/* The steps until a pole falls, at most `most`; -1 where the network does not fit. `state` is changed, and the last
+   `remembered` sums of |x|, |x'|, |angle| and |angle'| are left in `unrest`, where it is not null. */
+EPX_API int64_t epx_balance(const EpxWiring* network, const EpxPoles* world, double* state, int64_t most,
+                            double* unrest, int64_t remembered);
 EPX_API double epx_peak(const char* instruction_set, int64_t rounds); /* 12 multiply-adds of a register each */
 
 #ifdef __cplusplus
