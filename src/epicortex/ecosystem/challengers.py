@@ -17,7 +17,7 @@ import numpy as np
 
 from epicortex.config import Config
 from epicortex.ecosystem import census, speciation
-from epicortex.ecosystem.comparison import clearly_better, loss
+from epicortex.ecosystem.comparison import challengers, clearly_better, loss
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Event, Individual
 from epicortex.ecosystem.strategies import Culled, Register, Selected
@@ -65,11 +65,7 @@ class ChallengerSelection:
         if plan.phase == "search":
             whole = any(len(group) > 1 for group in census.by_species(state.networks).values())
             return state if whole or not self._evolves else self._challenged(state, family).state
-        if all(network.species in (plan.main, plan.small) for network in state.networks):
-            alone = all(len(group) == 1 for group in census.by_species(state.networks).values())
-            if not alone or plan.siblings == 1:
-                return state
-        return _with_siblings(state, plan)
+        return _with_siblings(state, plan) if plan.first else state
 
     @property
     def _evolves(self) -> bool:
@@ -110,10 +106,9 @@ class ChallengerSelection:
         groups = census.by_species(network for network in state.networks if network.failed is None)
         born: list[Individual] = []
         failed = 0
-        number = max(1, (self._config.budget.siblings or 1) // max(1, len(groups)) - 1)
         for group in groups.values():
             winner = judge(group)
-            for _ in range(number):
+            for _ in range(challengers(self._config, len(groups))):
                 challenger = self._challenger(winner, state.next_network + len(born), state, family)
                 if challenger is None:
                     failed += 1
@@ -212,8 +207,8 @@ def _averaged_siblings(state: EcosystemState, family: Family[Any]) -> EcosystemS
 
 def _with_siblings(state: EcosystemState, plan: Plan) -> EcosystemState:
     """The chosen species only, each as so many copies of its network."""
-    firsts = {network.species: network for network in reversed(state.networks)}
-    kept = [firsts[species] for species in sorted(firsts) if species in (plan.main, plan.small)]
+    groups = census.by_species(network for network in state.networks if network.failed is None)
+    kept = [judge(group) for species, group in groups.items() if species in (plan.main, plan.small)]
     kept.sort(key=lambda one: one.id)
     born = [
         Individual(

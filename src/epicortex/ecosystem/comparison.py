@@ -1,4 +1,4 @@
-"""Which of two networks is better, by the losses of the same samples: paired, so that small gains show."""
+"""Who competes, and who is better: by the losses of the same samples, paired, so that small gains show."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from typing import Final
 
 import numpy as np
 
+from epicortex.config import Config
 from epicortex.ecosystem.state import Individual
 
 #: By how many standard errors the mean loss has to be lower.
 _CLEARLY: Final = 1.0
+
+
+def challengers(config: Config, classes: int) -> int:
+    """How many challengers the incumbent of a class has: enough for all siblings' places, at least one."""
+    return max(1, (config.budget.siblings or 1) // max(1, classes) - 1)
 
 
 def loss(network: Individual) -> float:

@@ -35,6 +35,8 @@ class Plan:
     """Whether half of the images are mirrored in training."""
     judge: bool = False
     """Whether incumbents and challengers are compared after this generation."""
+    first: bool = False
+    """Whether this is the first generation of its phase."""
     last: bool = False
     """Whether this is the last generation of its phase."""
     siblings: int = 1

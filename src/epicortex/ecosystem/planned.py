@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from epicortex.config import Config
 from epicortex.ecosystem import census
-from epicortex.ecosystem.comparison import loss
+from epicortex.ecosystem.comparison import challengers, loss
 from epicortex.ecosystem.history import History
 from epicortex.ecosystem.jobs import Course, Job
-from epicortex.ecosystem.plan import Plan
+from epicortex.ecosystem.plan import Phase, Plan
 from epicortex.ecosystem.state import Counts, EcosystemState, Individual
 from epicortex.families.family import Family, Shape
 
@@ -157,9 +157,10 @@ class PlannedBudget:
         rounds = self._slices_a_round
         flip = self._flips(state, family)
         judge = searching and (last or generation % rounds == 0)
+        phase: Phase = "search" if searching else "polish"
         return Plan(
             generation=generation,
-            phase="search" if searching else "polish",
+            phase=phase,
             steps=0,
             start=0 if before is None else before.start + before.steps,
             rates=(self._boost * rate(times[0]), self._boost * rate(times[1])),
@@ -167,6 +168,7 @@ class PlannedBudget:
             size=size,
             flip=flip,
             judge=judge,
+            first=before is None or before.phase != phase,
             last=last,
             siblings=self._siblings,
             main=main,
@@ -202,7 +204,8 @@ class PlannedBudget:
         """What a step of all networks costs together, for one sample of full size."""
         if plan.phase == "search":
             groups = census.by_species(state.networks).values()
-            return float(sum(len(group) * family.cost(group[0].phenotype) for group in groups))
+            each = 1 + challengers(self._config, len(groups)) if self._config.evolution.evolve else 1
+            return float(sum(each * family.cost(group[0].phenotype) for group in groups))
         firsts = {network.species: network for network in reversed(state.networks)}
         total = 0.0
         for species, share in ((plan.main, float(plan.siblings)), (plan.small, 1.0)):
