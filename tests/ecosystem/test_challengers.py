@@ -74,7 +74,7 @@ def test_every_class_gets_a_challenger_that_stays_in_it() -> None:
 
 def test_a_challenger_that_is_clearly_better_takes_over_and_others_go() -> None:
     evolution, state = world()
-    after = step(evolution, state, {4: 0.8, 5: 1.2}).state  # the challengers of classes 1 and 2
+    after = step(evolution, state, {4: 0.9, 5: 1.2, 2: 0.9}).state  # 4 and 5 are challengers
     left = {network.id for network in after.networks if network.birth < after.generation}
     assert left == {4, 2, 3}
     tally = after.tally
@@ -108,6 +108,29 @@ def test_the_winner_is_averaged_with_what_it_beat() -> None:
     assert winner.id == 1
     for mean, before in zip(winner.phenotype.genes, incumbent.genes, strict=True):
         np.testing.assert_allclose(mean.weight, before.weight + 0.5, atol=1e-6)
+
+
+def test_a_class_ends_once_a_dearer_one_is_clearly_better_but_the_smallest_stays() -> None:
+    evolution, state = world()
+    after = step(evolution, state, {1: 0.8, 4: 0.8}).state
+    assert {network.species for network in after.networks} == {1, 3}
+    assert [species.id for species in after.species] == [1, 3]
+    evolution, state = world(**{"culling.classes": False})
+    after = step(evolution, state, {1: 0.8, 4: 0.8}).state
+    assert {network.species for network in after.networks} == {1, 2, 3}
+
+
+def test_a_cheaper_class_ends_no_dearer_one_and_leads_only_if_it_is_clearly_better() -> None:
+    evolution, state = world()
+    for cheap, main in ((0.8, 2), (1.0, 1)):
+        after = state
+        for _ in range(3):
+            after = step(evolution, after, dict.fromkeys(range(2, 99, 3), cheap) | {1: 1.0}).state
+            assert 1 in {network.species for network in after.networks}
+        plan = evolution.plan(after, [], elapsed=0.0)
+        assert plan is not None
+        assert plan.phase == "polish"
+        assert plan.main == main
 
 
 def test_a_ruined_network_gives_nothing() -> None:

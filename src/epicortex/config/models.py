@@ -188,6 +188,8 @@ class CullingConfig(_Section):
 
     spared: Literal["species", "ecosystem"] = "species"
     """Culling spares the champion of every species, or only the ecosystem's (published code)."""
+    classes: bool = True
+    """The culling `beaten`: whether a class of cost ends once a dearer one is clearly better."""
 
 
 class BudgetConfig(_Section):

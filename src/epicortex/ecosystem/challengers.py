@@ -17,7 +17,7 @@ import numpy as np
 
 from epicortex.config import Config
 from epicortex.ecosystem import census, speciation
-from epicortex.ecosystem.comparison import challengers, clearly_better, loss
+from epicortex.ecosystem.comparison import behind, challengers, clearly_better, loss
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Event, Individual
 from epicortex.ecosystem.strategies import Culled, Register, Selected
@@ -145,7 +145,10 @@ class ChallengerSelection:
 
 
 class OutcompetedCulling:
-    """After a comparison only the winner of each class is left, and who was born since."""
+    """After a comparison the winner of each class is left, and who was born since.
+
+    A class ends where a dearer one is clearly better, unless the run keeps it as its small one.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -154,17 +157,17 @@ class OutcompetedCulling:
         self, state: EcosystemState, *, generation: int, family: Family[Any], rng: np.random.Generator
     ) -> Culled:
         """Remove the failed, and where the plan says so the beaten."""
-        del family, rng
-        networks = tuple(network for network in state.networks if network.failed is None)
-        plan = state.plan
-        beaten: set[int] = set()
-        if plan is not None and plan.judge and self._config.evolution.evolve:
-            old = [network for network in networks if network.fitness is not None]
-            winners = {judge(group).id for group in census.by_species(old).values()}
-            beaten = {network.id for network in old if network.id not in winners}
-        left = tuple(network for network in networks if network.id not in beaten)
+        del rng
+        left = tuple(network for network in state.networks if network.failed is None)
+        plan, old = state.plan, census.evaluated(left)
+        if plan is not None and plan.judge and self._config.evolution.evolve and old:
+            winners = [judge(group) for group in census.by_species(old).values()]
+            kept = {one.id for one in winners} | {one.id for one in left if one.fitness is None}
+            over = behind(winners, family) if self._config.culling.classes else set()
+            left = tuple(one for one in left if one.id in kept and one.species not in over)
+        beaten = sum(one.failed is None for one in state.networks) - len(left)
         species, extinct = speciation.without_empty(state.species, left)
-        return Culled(replace(state, networks=left, species=species), len(beaten), extinct)
+        return Culled(replace(state, networks=left, species=species), beaten, extinct)
 
 
 def _class_bounds(state: EcosystemState, species: int) -> tuple[float, float]:

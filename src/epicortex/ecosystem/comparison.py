@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from epicortex.config import Config
 from epicortex.ecosystem.state import Individual
+from epicortex.families.family import Family
 
+#: The network that is kept beside the leading one costs at most this part of it: the first, else the second.
+_SMALLER: Final = (0.35, 0.7)
 #: By how many standard errors the mean loss has to be lower.
 _CLEARLY: Final = 1.0
 
@@ -43,3 +47,43 @@ def clearly_better(one: Individual, other: Individual) -> bool:
     gain = float(gains.mean())
     error = float(gains.std()) / math.sqrt(len(gains))
     return gain > 0 and gain >= _CLEARLY * error
+
+
+def leading(networks: Sequence[Individual], family: Family[Any]) -> Individual:
+    """Of the best of each class the one to train to the end: the dearest that no cheaper one clearly beats.
+
+    Cheap networks learn faster at first, so that a tie goes to the dearer. Where none was scored yet, it is
+    the one in the middle.
+    """
+    order = sorted(networks, key=lambda one: (-family.cost(one.phenotype), one.id))
+    scored = [one for one in order if one.fitness is not None]
+    if not scored:
+        return order[len(order) // 2]
+    lead = scored[0]
+    for cheaper in scored[1:]:
+        if clearly_better(cheaper, lead):
+            lead = cheaper
+    return lead
+
+
+def beside(networks: Sequence[Individual], lead: Individual, family: Family[Any]) -> Individual | None:
+    """The smaller network that is kept with the leading one, if there is any."""
+    cost = family.cost(lead.phenotype)
+    for part in _SMALLER:
+        smaller = [one for one in networks if family.cost(one.phenotype) <= part * cost]
+        if smaller:
+            return max(smaller, key=lambda one: (family.cost(one.phenotype), -one.id))
+    return None
+
+
+def behind(networks: Sequence[Individual], family: Family[Any]) -> set[int]:
+    """The classes that need not go on: a dearer one is clearly better, and the run has a small network."""
+    lead = leading(networks, family)
+    kept = beside(networks, lead, family)
+    return {
+        one.species
+        for one in networks
+        if one.id not in (lead.id, kept.id if kept else None)
+        and family.cost(one.phenotype) < family.cost(lead.phenotype)
+        and clearly_better(lead, one)
+    }

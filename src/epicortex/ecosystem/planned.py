@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from epicortex.config import Config
 from epicortex.ecosystem import census
-from epicortex.ecosystem.comparison import challengers, loss
+from epicortex.ecosystem.comparison import beside, challengers, leading
 from epicortex.ecosystem.history import History
 from epicortex.ecosystem.jobs import Course, Job
 from epicortex.ecosystem.plan import Phase, Plan
@@ -32,9 +32,6 @@ _POLISH: Final = (1.0, 12.0)
 _POLISH_GENERATIONS: Final = 40
 #: How many samples networks are scored on where structures are compared, and where they only train.
 _SCORED: Final = (5000, 500)
-#: The smaller network that is polished beside the main one costs at most this part of it: the first, or else
-#: the second.
-_SMALLER: Final = (0.35, 0.7)
 #: The most that the learning rate is raised where networks are averaged.
 _BOOST: Final = 2.0
 #: Images are not made smaller than this.
@@ -217,14 +214,11 @@ class PlannedBudget:
         """Which species is polished most, and which smaller one as well."""
         if state.plan is not None and state.plan.phase == "polish":
             return state.plan.main, state.plan.small
-        firsts = {network.species: network for network in reversed(state.networks)}
-        by_cost = sorted(firsts.values(), key=lambda network: (family.cost(network.phenotype), network.id))
-        main = best(by_cost)
-        for part in _SMALLER:
-            limit = part * family.cost(main.phenotype)
-            if smaller := [one for one in by_cost if family.cost(one.phenotype) <= limit]:
-                return main.species, smaller[-1].species
-        return main.species, None
+        groups = census.by_species(network for network in state.networks if network.failed is None)
+        firsts = [min(group, key=lambda one: one.id) for group in groups.values()]
+        lead = leading(firsts, family)
+        small = beside(firsts, lead, family)
+        return lead.species, None if small is None else small.species
 
     def _flips(self, state: EcosystemState, family: Family[Any]) -> bool:
         """Whether images are mirrored in training: as the settings say, or once mirrored ones are as good."""
@@ -264,15 +258,6 @@ def rate(time: float) -> float:
     [0.05, 0.76, 0.9, 0.5, 0.0]
     """
     return min(1.0, 15 * time + 0.05) * (1 - time)
-
-
-def best(networks: Sequence[Individual]) -> Individual:
-    """Of networks from the cheapest to the dearest the one with the lowest loss; of equals the cheapest.
-
-    Where none was scored yet, the one in the middle.
-    """
-    scored = [one for one in networks if one.fitness is not None]
-    return min(scored, key=loss) if scored else networks[len(networks) // 2]
 
 
 def _rounds(total: float) -> int:
