@@ -118,6 +118,8 @@ void round_of(const char* const* sets, int set_count) {
             told(epx_score(network, &b, w.data(), s.data(), out.data(), losses.data()));
         }
     }
+    std::vector<double> times(static_cast<size_t>(epx_times(network, nullptr)));
+    epx_times(network, times.data()), epx_times(nullptr, times.data());
     epx_free(network);
 }
 

@@ -535,15 +535,19 @@ void Network::pack(const float* parameters, const float* state, bool scoring) {
     }
 }
 
-Pointwise Network::pointwise(const Step& s, int b) const {
+Pointwise Network::pointwise(const Step& s, View z, View residual, View y) const {
     const Extent e = values_[s.in].extent;
     Pointwise p{};
-    p.z = values_[s.in].data.view(b), p.y = values_[s.out].data.view(b);
-    if (s.other >= 0) p.residual = values_[s.other].data.view(b);
+    p.z = z, p.y = y, p.residual = residual;
     p.channels = e.channels, p.height = e.height, p.width = e.width;
     if (s.norm >= 0) p.a = norms_[s.norm].a.data(), p.b = norms_[s.norm].b.data();
     p.activation = s.activation, p.slope = s.slope;
     return p;
+}
+
+Pointwise Network::pointwise(const Step& s, int b) const {
+    const View residual = s.other >= 0 ? values_[s.other].data.view(b) : View{};
+    return pointwise(s, values_[s.in].data.view(b), residual, values_[s.out].data.view(b));
 }
 
 void Network::pool(const Step& s, View in, View out) const {
@@ -781,9 +785,7 @@ void Network::score_step(const Step& s, const float* parameters) {
                                     s.score_slope);
             break;
         case StepKind::pointwise: {
-            Pointwise p = pointwise(s, 0);
-            p.z = in, p.y = out;
-            if (s.other >= 0) p.residual = values_[s.other].scored.view(0);
+            Pointwise p = pointwise(s, in, s.other >= 0 ? values_[s.other].scored.view(0) : View{}, out);
             if (s.plain) p.a = p.b = nullptr;
             kernels_.pointwise(p);
             break;

@@ -166,6 +166,7 @@ private:
     void finish_sums(Norm& norm, const Step& step, float* gradient);
     void pack(const float* parameters, const float* state, bool scoring);
     void loss(const Batch& batch, int b, const float* z, float* dz, double* losses);
+    Pointwise pointwise(const Step& step, View z, View residual, View y) const;
     Pointwise pointwise(const Step& step, int b) const;
 
     Program program_;
