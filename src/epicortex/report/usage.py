@@ -9,7 +9,7 @@ from typing import Any
 from epicortex.champion import browser, c_source
 from epicortex.champion.c_source import Size
 from epicortex.champion.file import Champion
-from epicortex.errors import ConfigError
+from epicortex.errors import EpiCortexError
 from epicortex.pages.tables import Table
 from epicortex.pages.units import Unit
 from epicortex.report.material import Material
@@ -76,7 +76,7 @@ def payload(champion: Champion) -> dict[str, Any] | None:
         return None
     try:
         return browser.payload(champion)
-    except ConfigError:
+    except EpiCortexError:
         return None
 
 
@@ -92,7 +92,7 @@ def _row(material: Material, one: Champion) -> Iterator[str]:
 def _size(champion: Champion) -> Size | None:
     try:
         return c_source.measure(champion)
-    except ConfigError:
+    except EpiCortexError:
         return None
 
 
