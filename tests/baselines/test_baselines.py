@@ -289,7 +289,7 @@ def test_optuna_trains_what_it_proposes_and_the_best_is_taken() -> None:
     )
     with engines.create("serial", setup, config) as engine:
         space = tpe.Space(subject.problem, cost=50_000, parameters=2000)
-        trials = tpe.Trials(config, space, engine, began=0.0, end=math.inf, flip=False, steps=10)
+        trials = tpe.Trials(config, space, engine, began=0.0, end=math.inf, flip=False, steps=60)
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
         study.enqueue_trial(tpe.MIDDLE)
         study.optimize(trials.objective, n_trials=3)
