@@ -16,8 +16,8 @@ $(VENV)/.installed: pyproject.toml
 
 install: $(VENV)/.installed ## Create .venv and install EpiCortex with everything for development
 
-demo: install ## Evolve networks that read handwritten digits (about a minute)
-	$(BIN)/epicortex evolve digits --generations 40 --evolution.initial-networks 24 --evolution.max-networks 32
+demo: install ## Evolve networks that read handwritten digits (a minute)
+	$(BIN)/epicortex evolve digits --minutes 1
 
 test: install ## Run the linters, the type checker and the tests (under ten minutes)
 	$(BIN)/ruff check .

@@ -78,7 +78,7 @@ def test_closing_stops_a_network_between_two_batches(name: str, tmp_path: Path) 
     config, steps = settings(**LONG), tmp_path / "steps"
     with create(name, setup(config, optimiser=Plodding(steps)), config) as running:
         future = running.submit(jobs(1)[0])
-        assert until(steps.exists)
+        assert until(lambda: steps.exists() and steps.stat().st_size > 0)
     with pytest.raises(EngineError, match="the engine was closed"):
         future.result(timeout=0)
     made = steps.stat().st_size

@@ -159,7 +159,7 @@ def test_polish_trains_siblings_of_the_best_class_and_of_a_smaller_one() -> None
     for network in polished.networks:
         course = courses[network.id]
         assert course is not None
-        assert course.steps == (200 if network.species == plan.main else 100)
+        assert course.steps == (plan.steps if network.species == plan.main else plan.steps // 2)
     after = evolution.tell(polished, [scored(job, 1.0) for job in jobs]).state
     for first, second in census.by_species(after.networks).values():
         assert second.phenotype is first.phenotype  # averaged, so that both go on with the same

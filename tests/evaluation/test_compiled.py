@@ -193,7 +193,13 @@ def test_without_the_library_auto_is_torch_and_a_native_run_is_refused(tmp_path:
     assert read_run(tmp_path / "torch").config.training.backend == "torch"
 
 
-def test_a_run_gives_the_same_bytes_on_every_instruction_set(tmp_path: Path) -> None:
+#: As little work as there is: portable code is slow where fused multiply-adds are emulated.
+_LAYERED = "--preset layered --evolution.initial-networks 4 --evolution.max-networks 6"
+_PLANNED = "--budget.steps 2 --residual.start-cost 20000 --residual.start-parameters 800"
+
+
+@pytest.mark.parametrize("options", [f"{_LAYERED} --evolution.initial-species 2", _PLANNED])
+def test_a_run_gives_the_same_bytes_on_every_instruction_set(tmp_path: Path, options: str) -> None:
     """Begun with one, resumed with another."""
     sets = native.instruction_sets()
     seen = set()
@@ -202,8 +208,7 @@ def test_a_run_gives_the_same_bytes_on_every_instruction_set(tmp_path: Path) -> 
         for generations, simd in ((1, first), (3, sets[-1] if first == sets[0] else sets[0])):
             words = ["resume", str(folder)] if generations > 1 else ["evolve", "digits", "--out", str(folder)]
             if generations == 1:
-                words += ["--evolution.initial-networks", "4", "--evolution.max-networks", "6"]
-                words += ["--evolution.initial-species", "2", "--engine", "serial"]
+                words += [*options.split(), "--engine", "serial"]
             subprocess.run(
                 [sys.executable, "-m", "epicortex", *words, "--generations", str(generations), "--quiet"],
                 env={**os.environ, "EPICORTEX_SIMD": simd},

@@ -158,7 +158,7 @@ def from_text(setting: Setting, text: str) -> object:
     if setting.optional and text.lower() == NONE:
         return None
     kind, origin = setting.type, get_origin(setting.type)
-    if kind is bool:
+    if kind is bool or bool in get_args(kind):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
     if kind is int or kind is float:
         return _number(text, kind)
@@ -249,7 +249,9 @@ def _words(kind: Any, limits: Iterable[Any]) -> str:
         return f"{len(items)} whole numbers{_range_words(of)}, such as 28,28"
     if origin is dict:
         return "pairs of name and value, such as lr=0.1,momentum=0.9, or a JSON object"
-    return "true or false" if kind is bool else "text"
+    other = [word for part in get_args(kind) for word in get_args(part)] if bool in get_args(kind) else []
+    words = {bool: "true or false"}.get(kind, "text")
+    return f"true, false or {', '.join(other)}" if other else words
 
 
 def _metadata(info: Any) -> Iterable[Any]:

@@ -24,7 +24,10 @@ class CostClasses:
     def start(self, family: Family[Any], *, ancestor: Any | None = None) -> EcosystemState:
         """The founders, from the dearest to the cheapest; an ancestor is the only founder there is."""
         if not isinstance(family, SizesFounders):
-            raise ConfigError(f"evolution.speciation is cost; the family {family.name} cannot size founders")
+            raise ConfigError(
+                f"evolution.speciation is cost; the family {family.name} cannot "
+                "size founders: take --preset layered, or another preset of its own"
+            )
         places = range(len(self._config.speciation.classes))
         founders = [self._founder(family, place) for place in places] if ancestor is None else [ancestor]
         costs = [family.cost(founder) for founder in founders]

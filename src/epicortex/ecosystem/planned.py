@@ -30,8 +30,11 @@ _ROUNDS_WITHIN: Final = (3, 40)
 _LONGEST: Final = 25.0
 _POLISH: Final = (1.0, 12.0)
 _POLISH_GENERATIONS: Final = 40
-#: The samples of fitness that networks are scored on in search, and on the way through polish.
-_SCORED: Final = (5000, 1000)
+#: How many samples networks are scored on where structures are compared, and where they only train.
+_SCORED: Final = (5000, 500)
+#: The smaller network that is polished beside the main one costs at most this part of it: the first, or else
+#: the second.
+_SMALLER: Final = (0.35, 0.7)
 #: The most that the learning rate is raised where networks are averaged.
 _BOOST: Final = 2.0
 #: Images are not made smaller than this.
@@ -39,6 +42,8 @@ _SMALLEST: Final = 12
 #: Mirrored images are as good as others where a network that never saw one does nearly as well on them.
 _MIRRORED: Final = 0.9
 _KNOWS: Final = 0.3
+#: Until this part of the run they may be found harmless.
+_UNDECIDED: Final = 0.35
 
 
 class PlannedBudget:
@@ -151,6 +156,7 @@ class PlannedBudget:
         main, small = (None, None) if searching else self._species(state, family)
         rounds = self._slices_a_round
         flip = self._flips(state, family)
+        judge = searching and (last or generation % rounds == 0)
         return Plan(
             generation=generation,
             phase="search" if searching else "polish",
@@ -160,13 +166,13 @@ class PlannedBudget:
             until=0.0,
             size=size,
             flip=flip,
-            judge=searching and (last or generation % rounds == 0),
+            judge=judge,
             last=last,
             siblings=self._siblings,
             main=main,
             small=small,
-            scored=None if last and not searching else _SCORED[0 if searching else 1],
-            mirrored=self._config.training.flip == "auto" and searching and not flip,
+            scored=None if last and not searching else _SCORED[0 if judge else 1],
+            mirrored=self._config.training.flip == "auto" and not flip and times[0] < _UNDECIDED,
         )
 
     @property
@@ -211,9 +217,11 @@ class PlannedBudget:
         firsts = {network.species: network for network in reversed(state.networks)}
         by_cost = sorted(firsts.values(), key=lambda network: (family.cost(network.phenotype), network.id))
         main = best(by_cost)
-        limit = 0.7 * family.cost(main.phenotype)
-        smaller = [one for one in by_cost if family.cost(one.phenotype) <= limit]
-        return main.species, smaller[-1].species if smaller else None
+        for part in _SMALLER:
+            limit = part * family.cost(main.phenotype)
+            if smaller := [one for one in by_cost if family.cost(one.phenotype) <= limit]:
+                return main.species, smaller[-1].species
+        return main.species, None
 
     def _flips(self, state: EcosystemState, family: Family[Any]) -> bool:
         """Whether images are mirrored in training: as the settings say, or once mirrored ones are as good."""

@@ -96,6 +96,10 @@ def reason(progress: Progress, settings: EvolutionConfig) -> str | None:
         case "plateau":
             return f"the highest fitness has not risen for {settings.plateau} generations"
         case "minutes":
-            return f"the {settings.minutes:g} minutes are over"
+            return (
+                "the minute is over"
+                if settings.minutes == 1
+                else f"the {settings.minutes:g} minutes are over"
+            )
         case None:
             return None

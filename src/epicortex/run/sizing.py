@@ -30,8 +30,8 @@ _PROBE_STEPS: Final = 4096
 #: With more time, a part of it goes into more passes over the data, the rest into larger founders.
 _PASSES_POWER: Final = 0.63
 _USUAL_MINUTES: Final = 10.0
-#: A founder has no more parameters than samples of 28×28 numbers, or than a small data set needs.
-_REFERENCE_INPUTS: Final = 784
+#: A founder has no more than one parameter for so many numbers of the samples, or than few samples need.
+_INPUTS_A_PARAMETER: Final = 900
 _FEW_PARAMETERS: Final = 30_000
 _TABLE_PARAMETERS: Final = 150
 #: What scoring costs for a sample, where training costs 1; and what is added to any estimate.
@@ -100,13 +100,13 @@ def most_parameters(input_shape: tuple[int, ...], samples: int, outputs: int) ->
     """How many parameters the largest founder gets: more for larger images and more of them.
 
     >>> [most_parameters(shape, n, 10) for shape, n in (((1, 28, 28), 54_000), ((3, 32, 32), 45_000))]
-    [54000, 176327]
+    [47040, 153600]
     >>> most_parameters((4,), 120, 3)
     1050
     """
     if len(input_shape) == 1:
         return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (input_shape[0] + outputs))
-    return max(_FEW_PARAMETERS, round(samples * math.prod(input_shape) / _REFERENCE_INPUTS))
+    return max(_FEW_PARAMETERS, round(samples * math.prod(input_shape) / _INPUTS_A_PARAMETER))
 
 
 def measured_speed(config: Config, family: Family[Any], engine: Engine) -> float:
@@ -121,7 +121,10 @@ def measured_speed(config: Config, family: Family[Any], engine: Engine) -> float
 
 def _founder(config: Config, family: Family[Any], cost: int, parameters: int) -> Any:
     if not isinstance(family, SizesFounders):
-        raise ConfigError(f"evolution.budget is planned; the family {family.name} cannot size founders")
+        raise ConfigError(
+            f"evolution.budget is planned; the family {family.name} cannot "
+            "size founders: take --preset layered, or another preset of its own"
+        )
     rng = generator(config.evolution.seed, "measuring")
     return family.founder(rng, max_cost=cost, max_parameters=parameters)
 

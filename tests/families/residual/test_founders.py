@@ -46,9 +46,9 @@ def test_where_nothing_fits_the_smallest_network_is_given() -> None:
 def test_founders_differ_in_depth_and_in_kernels() -> None:
     kin = ResidualFamily(Problem((3, 32, 32), 10), ResidualOptions(kernel_mix=0.2))
     rng = np.random.default_rng(1)
-    founders = [kin.founder(rng, max_parameters=70_000) for _ in range(12)]
+    founders = [kin.founder(rng, max_cost=8_000_000) for _ in range(12)]
     depths = {tuple(len(stage.blocks) for stage in founder.genome.stages) for founder in founders}
-    assert len(depths) == 4
+    assert depths == {(0, 1, 1), (0, 1, 2), (1, 1, 1)}
     assert len({founder.genome.stages[0].kernels for founder in founders}) > 6
     shapes = [
         kernel for founder in founders for layer in founder.genome.layers[:-1] for kernel in layer.kernels
@@ -72,3 +72,11 @@ def test_weights_are_drawn_at_the_size_of_their_own_kernel() -> None:
         inputs = layer.below[0] * np.prod(shape)
         drawn = genes.weight[rows][genes.weight[rows] != 0]
         assert drawn.std() == pytest.approx(np.sqrt(2 / inputs), rel=0.05)
+
+
+def test_where_parameters_are_scarce_and_cost_is_not_they_work_on_larger_maps() -> None:
+    problem, rng = Problem((1, 28, 28), 10), np.random.default_rng(1)
+    rich = sized_founder(problem, rng, max_cost=3_000_000).genome
+    scarce = sized_founder(problem, rng, max_cost=30_000_000, max_parameters=rich.parameters).genome
+    assert scarce.parameters <= rich.parameters
+    assert scarce.cost > 1.5 * rich.cost

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from epicortex.errors import GenomeError
-from epicortex.families.family import Problem
-from epicortex.families.residual import Block, Genome, Recipe, Stage, sized_founder
+from epicortex.families.residual import Block, Genome, Recipe, Stage
 from epicortex.families.residual.layers import kernel_mask
 from epicortex.families.residual.network import Network
 from epicortex.families.residual.phenotype import from_arrays, to_arrays
@@ -29,11 +28,13 @@ STAGE = Stage(1, (2, 1), (2, 3), ((3, 3), (1, 5)), (Block(4, (5,), ((3, 3),), ((
 GENOME = Genome((2, 9, 8), (STAGE,), out=(6, 7, 8), recipe=Recipe(rate=1.25))
 
 
-def test_the_network_of_the_trials_has_the_size_that_was_measured() -> None:
-    founder = sized_founder(Problem((3, 32, 32), 10), np.random.default_rng(1), max_parameters=68_710)
-
-    assert [stage.width for stage in founder.genome.stages] == [12, 24, 48]
-    assert founder.genome.parameters == 68_710
+def test_three_stages_with_a_block_each_have_the_parameters_counted_by_hand() -> None:
+    stages = []
+    for place, width in enumerate((12, 24, 48)):
+        ids, kernels = tuple(range(width)), ((3, 3),) * width
+        stride = (1, 1) if place == 0 else (2, 2)
+        stages.append(Stage(place, stride, ids, kernels, (Block(0, ids, kernels, kernels),)))
+    assert Genome((3, 32, 32), tuple(stages), tuple(range(10))).parameters == 68_710
 
 
 @given(seeds, st.sampled_from(sorted(PROBLEMS)))

@@ -20,9 +20,14 @@ from epicortex.families.residual.phenotype import Phenotype
 #: No first stage is wider than this: more cost than this is better spent on depth.
 _WIDEST: Final = 256
 #: Below these widths a skeleton is too deep for its limits, or widens too fast.
-_NARROWEST: Final = 6
+_NARROWEST: Final = 5
 _TOO_NARROW: Final = 4
 _MOST_STAGES: Final = 4
+#: By how much stages widen: what a limit of cost allows is best spent where maps are small.
+_WIDENING: Final = {2: 2.5, 3: 2.5, 4: 2.0}
+_SCARCE: Final = 1.4
+#: A shape that leaves more than this part of the cost unused makes room for one with larger maps.
+_USED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class _Skeleton:
 
     strides: tuple[Shape, ...]
     blocks: tuple[int, ...]
-    widening: int = 2
+    widening: float = 2.0
     """How many times as wide as the one before a stage is."""
 
 
@@ -45,38 +50,58 @@ def sized_founder(
 ) -> Phenotype:
     """A network of a drawn shape that nearly fills the limits, or the smallest there is if none does.
 
-    Widths double from stage to stage, and every stage but the first halves its maps. Where the limits are too
-    tight for that, blocks go first, then the widening.
+    Stages get wider, and every stage but the first halves its maps. Where the limits are too tight for that,
+    blocks go first, then the widening. Where parameters are scarce and cost is not, more of them work on
+    large maps.
 
     >>> problem = Problem((3, 32, 32), 10)
-    >>> founder = sized_founder(problem, np.random.default_rng(1), max_parameters=70_000)
+    >>> founder = sized_founder(problem, np.random.default_rng(1), max_cost=5_000_000)
     >>> print(founder.genome, "·", founder.genome.parameters)  # doctest: +NORMALIZE_WHITESPACE
-    conv 12 (3×3) → block 12 (3×3) → conv 24/2×2 (3×3) → block 24 (3×3) → conv 48/2×2 (3×3)
-    → block 48 (3×3) → out 10 · 68710
+    conv 7 (3×3) → conv 18/2×2 (3×3) → block 18 (3×3) → conv 46/2×2 (3×3) → block 46 (3×3)
+    → out 10 · 53563
     """
-    given = skeletons(problem.input_shape)
-    order = [given[place] for place in rng.permutation(len(given))]
+    usual, scarce = skeletons(problem.input_shape)
 
     def fits(genome: Genome) -> bool:
         return (max_cost is None or genome.cost <= max_cost) and (
             max_parameters is None or genome.parameters <= max_parameters
         )
 
-    plain = replace(given[0], blocks=(0,) * len(given[0].blocks))
-    even = replace(plain, widening=1)
-    for skeleton, least in (*((shape, _NARROWEST) for shape in order), (plain, _TOO_NARROW), (even, 1)):
+    tried: list[tuple[int, _Skeleton, float]] = []
+    for skeleton in (*(usual[place] for place in rng.permutation(len(usual))), *scarce):
         width = _width(problem, skeleton, fits)
-        if width >= least:
-            break
-    genome = _genome(problem, skeleton, max(1, width), kernel_mix, rng)
-    return draw_phenotype(renewed(genome, rng), rng)
+        if width >= _NARROWEST:
+            tried.append((_genome(problem, skeleton, width).cost, skeleton, width))
+            if max_cost is None or tried[-1][0] >= _USED * max_cost:
+                break
+    if tried:
+        _, skeleton, width = max(tried, key=lambda one: one[0])
+    else:
+        skeleton, width = _smallest(problem, scarce[-1], fits)
+    return draw_phenotype(renewed(_genome(problem, skeleton, width, kernel_mix, rng), rng), rng)
 
 
-def skeletons(input_shape: Shape) -> tuple[_Skeleton, ...]:
-    """The shapes that a founder may have, for an input [channels, *spatial]."""
+def _smallest(
+    problem: Problem, skeleton: _Skeleton, fits: Callable[[Genome], bool]
+) -> tuple[_Skeleton, float]:
+    """What is left where limits are tight: no blocks, and then no widening."""
+    plain = replace(skeleton, blocks=(0,) * len(skeleton.blocks))
+    width = _width(problem, plain, fits)
+    if width >= _TOO_NARROW:
+        return plain, width
+    even = replace(plain, widening=1.0)
+    return even, max(1.0, _width(problem, even, fits))
+
+
+def skeletons(input_shape: Shape) -> tuple[tuple[_Skeleton, ...], tuple[_Skeleton, ...]]:
+    """The shapes that a founder may have, for an input [channels, *spatial].
+
+    First the usual ones, of which one is drawn; then those that do more with few parameters.
+    """
     spatial = input_shape[1:]
     if not spatial:
-        return tuple(_Skeleton(((),), (blocks,)) for blocks in (1, 2, 3))
+        tables = tuple(_Skeleton(((),), (blocks,)) for blocks in (1, 2, 3))
+        return tables, tables[:1]
     strides, sizes = [tuple(_first_stride(size, len(spatial)) for size in spatial)], list(spatial)
     sizes = [-(-size // step) for size, step in zip(sizes, strides[0], strict=True)]
     while len(strides) < _MOST_STAGES and (max(sizes) > 8 or len(strides) < 2):
@@ -85,8 +110,9 @@ def skeletons(input_shape: Shape) -> tuple[_Skeleton, ...]:
         sizes = [-(-size // stride) for size, stride in zip(sizes, step, strict=True)]
     depth = len(strides)
     even = (1,) * depth
-    top, bottom, lean = (*even[:-1], 2), (2, *even[1:]), (0, *even[1:])
-    return tuple(_Skeleton(tuple(strides), blocks) for blocks in (even, top, bottom, lean))
+    lean, top = (0, *even[1:]), (0, *even[1:-1], 2)
+    wide = tuple(_Skeleton(tuple(strides), blocks, _WIDENING[depth]) for blocks in (lean, top, even))
+    return wide, (_Skeleton(tuple(strides), even, _SCARCE),)
 
 
 def _first_stride(size: int, spatial: int) -> int:
@@ -99,22 +125,22 @@ def _first_stride(size: int, spatial: int) -> int:
     return 1 if size <= small else 2 if size <= 4 * small // spatial else 4
 
 
-def _width(problem: Problem, skeleton: _Skeleton, fits: Callable[[Genome], bool]) -> int:
-    """The largest first width that fits, by bisection; 0 if none does."""
-    low, high = 0, _WIDEST
+def _width(problem: Problem, skeleton: _Skeleton, fits: Callable[[Genome], bool]) -> float:
+    """The largest first width that fits, in eighths, by bisection; 0 if none does."""
+    low, high = 0, 8 * _WIDEST
     while low < high:
         middle = (low + high + 1) // 2
-        if fits(_genome(problem, skeleton, middle)):
+        if fits(_genome(problem, skeleton, middle / 8)):
             low = middle
         else:
             high = middle - 1
-    return low
+    return low / 8
 
 
 def _genome(
     problem: Problem,
     skeleton: _Skeleton,
-    width: int,
+    width: float,
     kernel_mix: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Genome:
@@ -133,7 +159,7 @@ def _genome(
 
     stages = []
     for index, (stride, count) in enumerate(zip(skeleton.strides, skeleton.blocks, strict=True)):
-        wide = width * skeleton.widening**index
+        wide = max(1, round(width * skeleton.widening**index))
         ids = tuple(range(wide))
         blocks = tuple(Block(block, ids, kernels(wide), kernels(wide)) for block in range(count))
         stages.append(Stage(index, stride, ids, kernels(wide), blocks))
