@@ -92,7 +92,7 @@ class Space:
 
     def _built(self, choice: Mapping[str, Any], width: int, rng: np.random.Generator | None) -> Genome:
         shape = self.problem.input_shape
-        strides = _strides(skeletons(shape)[0].strides, choice["strides"])
+        strides = _strides(skeletons(shape)[0][0].strides, choice["strides"])
         stages = []
         for at, stride in enumerate(strides):
             wide = max(1, round(width * choice["widening"] ** at * choice[f"width{at}"]))
