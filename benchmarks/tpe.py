@@ -46,7 +46,7 @@ _WIDEST: Final = 256
 MIDDLE: Final[dict[str, Any]] = {
     "size": 0.5,
     "strides": "usual",
-    "widening": 2.0,
+    "widening": 2.5,
     **{f"blocks{stage}": 1 for stage in range(_STAGES)},
     **{f"width{stage}": 1.0 for stage in range(_STAGES)},
     "kernel_mix": 0.1,
@@ -69,7 +69,7 @@ class Space:
         return {
             "size": trial.suggest_float("size", 0.2, 1.4, log=True),
             "strides": trial.suggest_categorical("strides", ["usual", "last kept", "one fewer"]),
-            "widening": trial.suggest_float("widening", 1.0, 2.4),
+            "widening": trial.suggest_float("widening", 1.0, 3.0),
             **{f"blocks{at}": trial.suggest_int(f"blocks{at}", 0, 2) for at in range(_STAGES)},
             **{f"width{at}": trial.suggest_float(f"width{at}", 0.7, 1.4, log=True) for at in range(_STAGES)},
             "kernel_mix": trial.suggest_float("kernel_mix", 0.0, 0.5),
