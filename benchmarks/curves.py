@@ -48,7 +48,7 @@ def picture(runs: Sequence[Run], title: str) -> str:
             style = "-" if place < 10 else "--"
             width = 2.6 if arm == "ours" else 1.3
             axes.plot(times / 60, 100 * values, style, color=f"C{place % 10}", lw=width, label=arm)
-            lows.append(100 * np.quantile(values, 0.1))
+            lows.append(100 * np.quantile(values, 0.25))
             highs.append(100 * values.max())
         low, high = float(np.median(lows)), max(highs)
         axes.set_ylim(low - 0.02, high + 0.05 * (high - low) + 0.02)

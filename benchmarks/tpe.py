@@ -46,7 +46,7 @@ _WIDEST: Final = 256
 MIDDLE: Final[dict[str, Any]] = {
     "size": 0.5,
     "strides": "usual",
-    "widening": 2.0,
+    "widening": 2.5,
     **{f"blocks{stage}": 1 for stage in range(_STAGES)},
     **{f"width{stage}": 1.0 for stage in range(_STAGES)},
     "kernel_mix": 0.1,
@@ -69,7 +69,7 @@ class Space:
         return {
             "size": trial.suggest_float("size", 0.2, 1.4, log=True),
             "strides": trial.suggest_categorical("strides", ["usual", "last kept", "one fewer"]),
-            "widening": trial.suggest_float("widening", 1.0, 2.4),
+            "widening": trial.suggest_float("widening", 1.0, 3.0),
             **{f"blocks{at}": trial.suggest_int(f"blocks{at}", 0, 2) for at in range(_STAGES)},
             **{f"width{at}": trial.suggest_float(f"width{at}", 0.7, 1.4, log=True) for at in range(_STAGES)},
             "kernel_mix": trial.suggest_float("kernel_mix", 0.0, 0.5),
@@ -148,7 +148,7 @@ def run(
         recipe=assembly.make_recipe(config, family, subject, Extensions()), family=family, data=subject.data
     )
     with engines.create(config.training.engine, setup, config) as engine:
-        trials = _Trials(config, space, engine, began, end, flip)
+        trials = Trials(config, space, engine, began, end, flip)
         choice, tried = trials.search()
     genome = space.genome(choice, seed).to_dict()
     found = evolved.fixed(
@@ -158,7 +158,7 @@ def run(
 
 
 @dataclass(slots=True)
-class _Trials:
+class Trials:
     """The search, with all that a trial needs."""
 
     config: Config
@@ -185,11 +185,11 @@ class _Trials:
         study.enqueue_trial(MIDDLE)
         left = self.end - time.monotonic()
         if left > 0:
-            study.optimize(self._objective, timeout=left, n_jobs=self.engine.workers)
+            study.optimize(self.objective, timeout=left, n_jobs=self.engine.workers)
         states: dict[str, int] = {}
         for trial in study.trials:
             states[trial.state.name.lower()] = states.get(trial.state.name.lower(), 0) + 1
-        return _best(study.trials), states
+        return best(study.trials), states
 
     def _affordable(self) -> int:
         """The steps of a trial, from the speed of the middle founder with all workers busy."""
@@ -225,7 +225,7 @@ class _Trials:
     def _job(self, network: Any, course: Course) -> Job:
         return Job(next(self.numbers), 0, self.config.evolution.seed, network, course=course)
 
-    def _objective(self, trial: Any) -> float:
+    def objective(self, trial: Any) -> float:
         """The validation loss after a short training."""
         optuna = _optuna()
         network = self._network(self.space.suggest(trial), trial.number + 1)
@@ -252,7 +252,7 @@ class _Trials:
         self.curve.append([round(time.monotonic() - self.began, 2), best])
 
 
-def _best(trials: list[Any]) -> dict[str, Any]:
+def best(trials: list[Any]) -> dict[str, Any]:
     """The trial that ended with the lowest loss; where none came to its end, the one that came furthest."""
     scored = [trial for trial in trials if trial.intermediate_values]
     if not scored:

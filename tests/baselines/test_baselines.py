@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from benchmarks import arms, baselines, by_hand, curves, evolved, naive, own_dat
 from benchmarks.ledger import Key, Ledger
 
 import epicortex
+from epicortex import engines
 from epicortex.data.values import measure
+from epicortex.engines import WorkerSetup
 from epicortex.families.family import Problem
 from epicortex.families.residual import ResidualFamily
+from epicortex.run import assembly
 
 FIGURES = {
     "test": 0.9,
@@ -270,6 +274,33 @@ def test_optuna_proposes_networks_that_fit_the_limits_of_ours() -> None:
     narrow = space.genome({**tpe.MIDDLE, "strides": "one fewer", "blocks0": 0, "kernel_mix": 0.5}, seed=1)
     assert [len(stage.blocks) for stage in narrow.stages] == [0, 1]
     assert {(3, 3), (1, 3), (3, 1)} == set(narrow.stages[1].kernels)
+
+
+def test_optuna_trains_what_it_proposes_and_the_best_is_taken() -> None:
+    optuna = pytest.importorskip("optuna")
+    from benchmarks import tpe
+
+    changes = {"training.flip": False, "training.engine": "serial"}
+    config = evolved.settings(changes, seed=1, minutes=1, cores=1)
+    subject, own = assembly.subject("digits", config), assembly.Extensions()
+    family = assembly.make_family(config, subject, own)
+    setup = WorkerSetup(
+        recipe=assembly.make_recipe(config, family, subject, own), family=family, data=subject.data
+    )
+    with engines.create("serial", setup, config) as engine:
+        space = tpe.Space(subject.problem, cost=50_000, parameters=2000)
+        trials = tpe.Trials(config, space, engine, began=0.0, end=math.inf, flip=False, steps=60)
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+        study.enqueue_trial(tpe.MIDDLE)
+        study.optimize(trials.objective, n_trials=3)
+    first = study.trials[0]
+    assert first.params == tpe.MIDDLE
+    assert list(first.intermediate_values) == [0, 1, 2, 3, 4]
+    assert first.intermediate_values[4] < first.intermediate_values[0]
+    assert tpe.best(study.trials) == study.best_params
+    accuracies = [accuracy for _, accuracy in trials.curve]
+    assert len(accuracies) == 15
+    assert accuracies == sorted(accuracies)
 
 
 def test_waveforms_are_of_three_kinds_that_noise_does_not_hide() -> None:
