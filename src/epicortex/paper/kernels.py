@@ -160,9 +160,10 @@ def _quantities(
         if max(mean.get(shape, 0.0) for mean in means) >= RARE:
             name = "×".join(map(str, shape))
             yield name, [one.get(shape, 0.0) for one in own], [one.get(shape, 0.0) for one in other]
+    first, second = groups
     for name in ORIENTATIONS:
-        yield name, *([oriented(counts)[name] for counts in group] for group in groups)
-    yield "mean area", *([area(counts) for counts in group] for group in groups)
+        yield name, [oriented(one)[name] for one in first], [oriented(one)[name] for one in second]
+    yield "mean area", [area(one) for one in first], [area(one) for one in second]
 
 
 def mean_shares(kernels: Sequence[Kernels]) -> dict[Shape, float]:
