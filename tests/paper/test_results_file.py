@@ -71,7 +71,7 @@ def test_results_are_the_same_when_the_folders_are_gone(experiment: Path, tmp_pa
     kept_alone(experiment, tmp_path)
     tables(tmp_path)
     assert results(tmp_path) == results(experiment)
-    assert (tmp_path / "table.md").read_text().count("| counts, as kept |") == 20
+    assert (tmp_path / "table.md").read_text().count("| counts, as kept") == 20
     assert "Complete: 20 runs, all finished." in (tmp_path / "table.md").read_text()
 
 

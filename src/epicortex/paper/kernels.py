@@ -162,12 +162,8 @@ def _quantities(
             yield name, [one.get(shape, 0.0) for one in own], [one.get(shape, 0.0) for one in other]
     first, second = groups
     for name in ORIENTATIONS:
-        yield (
-            name,
-            [oriented(counts)[name] for counts in first],
-            [oriented(counts)[name] for counts in second],
-        )
-    yield "mean area", [area(counts) for counts in first], [area(counts) for counts in second]
+        yield name, [oriented(one)[name] for one in first], [oriented(one)[name] for one in second]
+    yield "mean area", [area(one) for one in first], [area(one) for one in second]
 
 
 def mean_shares(kernels: Sequence[Kernels]) -> dict[Shape, float]:
