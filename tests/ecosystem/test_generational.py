@@ -19,7 +19,7 @@ def settings(**changes: object) -> Config:
 
 
 def told(config: Config, generations: int, *, same: bool = False) -> list[EcosystemState]:
-    """States of a run in which a network is the fitter, the nearer its first weight is to 3; or all are the same."""
+    """States of a run: the nearer its first weight is to 3, the fitter a network; or all are the same."""
     family = UnstructuredFamily.from_config(config, Problem((2,), 1))
     evolution = Evolution(config, family)
     states = [evolution.start()]
