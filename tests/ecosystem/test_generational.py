@@ -18,18 +18,16 @@ def settings(**changes: object) -> Config:
     return resolve("task", {**small, **{name.replace("__", "."): value for name, value in changes.items()}})
 
 
-def told(config: Config, generations: int) -> list[EcosystemState]:
-    """States of a run in which a network is the fitter, the nearer its first weight is to 3."""
+def told(config: Config, generations: int, *, same: bool = False) -> list[EcosystemState]:
+    """States of a run: the nearer its first weight is to 3, the fitter a network; or all are the same."""
     family = UnstructuredFamily.from_config(config, Problem((2,), 1))
     evolution = Evolution(config, family)
     states = [evolution.start()]
     for _ in range(generations):
-        outcomes = [
-            Outcome(
-                job.network, job.generation, job.phenotype, *[-abs(float(job.phenotype.weights[0]) - 3)] * 2
-            )
-            for job in evolution.ask(states[-1])
-        ]
+        outcomes = []
+        for job in evolution.ask(states[-1]):
+            fitness = 1.0 if same else -abs(float(job.phenotype.weights[0]) - 3)
+            outcomes.append(Outcome(job.network, job.generation, job.phenotype, fitness, fitness))
         states.append(evolution.tell(states[-1], outcomes).state)
     return states
 
@@ -64,3 +62,19 @@ def test_fitness_rises_and_the_same_seed_gives_the_same_bits() -> None:
 def test_without_evolution_nobody_is_born() -> None:
     states = told(settings(evolution__evolve=False), 2)
     assert {network.id for network in states[-1].networks} == {network.id for network in states[0].networks}
+
+
+def test_a_population_that_is_stuck_begins_anew() -> None:
+    states = told(settings(selection__patience=3), 9, same=True)
+    fresh = [
+        state.generation
+        for state in states[1:]
+        if all(not network.parents and network.birth == state.generation for network in state.networks)
+    ]
+    # the first network is the best from generation 1 on, and is 4 generations old after the fourth
+    assert fresh == [4, 9]
+    assert all(len(state.networks) == 30 for state in states)
+    assert len(states[4].species) == 3
+    assert states[-1].champion is not None
+    patient = told(settings(selection__patience=None), 9, same=True)[-1]
+    assert min(network.birth for network in patient.networks) == 0

@@ -128,15 +128,15 @@ class _Births:
     def _birth(self, id: int, species: int, parents: Sequence[Individual], rng: np.random.Generator) -> None:
         one, other = (parents[rng.integers(len(parents))] for _ in range(2))
         family, selection = self.family, self.config.selection
-        if one.id == other.id or rng.random() >= selection.crossover:
-            from_, phenotype = (one.id,), one.phenotype
-        else:
-            from_ = (one.id, other.id)
+        given: tuple[int, ...] = (one.id,)
+        phenotype = one.phenotype
+        if one.id != other.id and rng.random() < selection.crossover:
+            given = (one.id, other.id)
             part = share(one, other, selection)
             phenotype = family.cross(one.phenotype, other.phenotype, share=part, rng=rng)
         self.register.birth(species, family.key(phenotype))
-        child = Individual(id, phenotype, from_, self.generation, species)
-        if len(from_) == 1 or rng.random() < selection.mutation:
+        child = Individual(id, phenotype, given, self.generation, species)
+        if len(given) == 1 or rng.random() < selection.mutation:
             child = self._mutated(child, one.relative_fitness or 0.0, rng)
         self.born.append(child)
 

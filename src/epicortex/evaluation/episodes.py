@@ -39,9 +39,7 @@ class Episodes:
     @classmethod
     def from_config(cls, config: Config, family: Family[Any], functions: Mapping[str, Any]) -> Self:
         """The task that the run is about; one of a person's own is handed over as a function."""
-        task = functions.get("task") or (
-            tasks.find(config.data.source) if tasks.is_task(config.data.source) else None
-        )
+        task = functions.get("task") or tasks.given(config.data.source)
         if task is None:
             known = ", ".join(tasks.TASKS)
             raise ConfigError(f"evaluator: episodes needs a task ({known}, or your own), not a data set")

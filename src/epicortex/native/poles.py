@@ -71,10 +71,10 @@ def balance(
 
 
 def _in_order(ring: NDArray[np.float64], steps: int, remembered: int) -> list[float]:
-    if steps <= remembered:
-        return ring[:steps].tolist()
-    first = steps % remembered if remembered else 0
-    return np.roll(ring, -first).tolist() if remembered else []
+    if not remembered:
+        return []
+    kept = ring[:steps] if steps <= remembered else np.roll(ring, -(steps % remembered))
+    return [float(value) for value in kept]
 
 
 def _wiring(wiring: Wiring) -> _Wiring:

@@ -15,7 +15,8 @@ from epicortex.tasks.xor import Xor
 
 __all__ = ["TASKS", "Policy", "Task", "find", "given", "is_task", "preset_for"]
 
-TASKS: Final[dict[str, Task]] = {task.name: task for task in (Xor(), POLE, DOUBLE, HIDDEN)}
+_OURS: Final[tuple[Task, ...]] = (Xor(), POLE, DOUBLE, HIDDEN)
+TASKS: Final = {task.name: task for task in _OURS}
 
 
 def is_task(name: object) -> bool:

@@ -5,7 +5,10 @@ Perturbing weights dominates: it is what is left of the rates of all others.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from epicortex.families.family import Array, Direction, Mutation, Problem
 from epicortex.families.unstructured.genome import Genome
@@ -170,7 +173,7 @@ def new_weights(count: int, options: UnstructuredOptions, rng: Rng) -> Array:
     return limited(rng.normal(0.0, options.weight_deviation, count), options)
 
 
-def limited(weights: np.ndarray, options: UnstructuredOptions) -> Array:  # type: ignore[type-arg]
+def limited(weights: NDArray[np.floating[Any]], options: UnstructuredOptions) -> Array:
     """Weights in single precision, none beyond the limit."""
     return np.clip(weights, -options.weight_limit, options.weight_limit).astype(np.float32)
 
