@@ -48,9 +48,7 @@ def answer(material: Material, champion: Champion) -> dict[str, Any]:
     """What the first section says."""
     tested, facts = material.tested, champion.facts
     if facts.is_reward:
-        tried = facts.test_accuracy
-        value = material.unit.text(facts.fitness if tried is None else tried)
-        name = "reward in its task" if tried is None else "reward over fresh episodes"
+        value, name = material.unit.text(facts.fitness), "reward in its task"
     elif material.test_accuracy is None or facts.fitness_on == "test":
         value, name = material.unit.text(facts.fitness), f"{material.unit.name} on the {facts.fitness_on} set"
     else:
@@ -136,7 +134,9 @@ def _facts(material: Material, champion: Champion, known: bool) -> list[Fact]:
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
         Fact("trainings", trained, f"{plural(history[-1].networks, 'network')} at the end"),
     ]
-    if facts.fitness_on != "test" and material.test_accuracy is not None:
+    if facts.is_reward and facts.test_accuracy is not None:
+        large.insert(0, Fact("test", material.unit.text(facts.test_accuracy), "not used in evolution"))
+    elif facts.fitness_on != "test" and material.test_accuracy is not None:
         fit = Fact(material.unit.name, material.unit.text(facts.fitness), f"on the {facts.fitness_on} set")
         large.insert(0, fit)
     if known and isinstance(material.tested, Tested):

@@ -73,6 +73,7 @@ def _present(material: Material, found: dict[str, Any]) -> set[str]:
         always = {"summary", "config"}
     else:
         always = set(NAMES) - {"failures", "data", "models", "try", "kernels"}
+        always -= {"mistakes"} if material.champion.facts.is_reward else set()
         always |= {"data"} if found["tested"] else set()
         always |= {"models"} if found["tables"]["models"] else set()
         always |= {"try"} if found["try_shape"] else set()

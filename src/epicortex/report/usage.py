@@ -27,9 +27,14 @@ class Way:
 def ways(material: Material, champion: Champion) -> list[Way]:
     """What to type, with the run's own folder in it."""
     run = str(material.run.path)
+    shape = ", ".join(map(str, champion.outline.input_shape))
+    if champion.facts.is_reward:
+        python = f"import epicortex\n\nnetwork = epicortex.load_champion({run!r}).network()"
+        seen = f"print(network(x))  # x: what it sees [samples, {shape}]"
+        play = Way("Watch it", shell(["epicortex", "play", run]))
+        return [play, Way("In Python", f"{python}\n{seen}")]
     pictures = len(champion.outline.input_shape) == 3 and champion.outline.input_shape[0] in (1, 3)
     values = 'model.read("photo.jpg")' if pictures else "x"
-    shape = ", ".join(map(str, champion.outline.input_shape))
     note = "" if pictures else f"  # x: raw values [samples, {shape}]"
     python = f"import epicortex\n\nmodel = epicortex.load({run!r})\nprint(model.predict({values})){note}"
     found = [Way("In Python", python)]
