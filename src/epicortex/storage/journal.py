@@ -50,6 +50,7 @@ class Journal:
         self._family = family
         self._sync_seconds = sync_seconds
         self._synced = time.monotonic()
+        self._unsynced = False
         self._lock = threading.Lock()
         self._takes = True
         sound = self._read(heading)
@@ -75,13 +76,14 @@ class Journal:
 
     def sync(self) -> None:
         """Make all that was appended durable. Only the thread that closes the journal may call this."""
+        self._unsynced = False  # before: what is appended meanwhile may not be in it
         with atomic.explained(self.path):
             os.fsync(self._descriptor)
         self._synced = time.monotonic()
 
     def sync_now_and_then(self) -> None:
-        """Sync if the last time is long ago: what came since is all that a power cut can cost."""
-        if time.monotonic() - self._synced >= self._sync_seconds:
+        """Sync what is new if the last time is long ago: that is all that a power cut can cost."""
+        if self._unsynced and time.monotonic() - self._synced >= self._sync_seconds:
             self.sync()
 
     def close(self) -> None:
@@ -101,7 +103,7 @@ class Journal:
             if self._takes:
                 self._takes = False  # nothing may follow a record that was written in part
                 atomic.write_pieces(self._descriptor, [head, *parts])
-                self._takes = True
+                self._takes = self._unsynced = True
 
     def _read(self, heading: Heading) -> int:
         """Take in the sound records; gives how many bytes of the file are of use."""

@@ -286,7 +286,7 @@ class ConvLayer(Layer):
     def check_genes(self, genes: Genes, below: Shape, where: str) -> None:
         """What stands around a small kernel must be 0."""
         check_genes(genes, self.array_shapes(below), where)
-        around = np.where(placing.kernel_mask(self.kernels), np.float32(0), genes.weight)
+        around = np.where(placing.known_mask(self.kernels), np.float32(0), genes.weight)
         kernels = around.nonzero()[0]
         if kernels.size:
             raise GenomeError(f"{where}, kernel {kernels[0] + 1}: the weights around it must be 0")
@@ -294,7 +294,7 @@ class ConvLayer(Layer):
     def draw(self, below: Shape, *, rules: Rules, rng: np.random.Generator) -> Genes:
         """New weights and biases, zeros around small kernels."""
         weight, bias = (placing.draw(shape, rules, rng) for shape in self.array_shapes(below).values())
-        return Genes(np.where(placing.kernel_mask(self.kernels), weight, np.float32(0)), bias)
+        return Genes(np.where(placing.known_mask(self.kernels), weight, np.float32(0)), bias)
 
     def kernel_weights(self, genes: Genes) -> tuple[Array, ...]:
         """Each kernel cut out of the dense weight."""

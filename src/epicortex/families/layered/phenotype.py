@@ -6,8 +6,10 @@ around its smaller kernels, for a full layer [nodes, inputs], and a bias a node.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from epicortex.errors import GenomeError
@@ -56,7 +58,7 @@ def encode(phenotype: Phenotype) -> tuple[Any, Arrays]:
 
 def decode(description: Any, arrays: Mapping[str, Array]) -> Phenotype:
     """Back from `encode`; whatever does not fit together is a `GenomeError`."""
-    genome = Genome.from_dict(description)
+    genome = _genome(description)
     layers: list[Arrays] = [{} for _ in genome.layers]
     for name, array in arrays.items():
         number, _, part = name.partition(".")
@@ -66,3 +68,17 @@ def decode(description: Any, arrays: Mapping[str, Array]) -> Phenotype:
     if not all({"weight", "bias"} <= layer.keys() for layer in layers):
         raise GenomeError(f"{len(layers)} layers need a weight and a bias each")
     return Phenotype(genome, tuple(Genes(**layer) for layer in layers))
+
+
+def _genome(description: Any) -> Genome:
+    """A description's genome. The same come back from every training: known ones are not checked again."""
+    try:
+        text = json.dumps(description)
+    except (TypeError, ValueError, RecursionError):
+        return Genome.from_dict(description)
+    return _known(text)
+
+
+@lru_cache(maxsize=1024)
+def _known(text: str) -> Genome:
+    return Genome.from_dict(json.loads(text))

@@ -7,6 +7,7 @@ left to `layers`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -38,6 +39,14 @@ def kernel_mask(kernels: Iterable[Shape]) -> NDArray[np.bool_]:
         shape = [1] * mask.ndim
         shape[0], shape[dimension + 2] = len(sizes), size
         mask &= inside.reshape(shape)
+    return mask
+
+
+@lru_cache(maxsize=1024)
+def known_mask(kernels: tuple[Shape, ...]) -> NDArray[np.bool_]:
+    """The same, read-only, of kernels that are asked for again and again: networks live long."""
+    mask = kernel_mask(kernels)
+    mask.flags.writeable = False
     return mask
 
 
