@@ -56,7 +56,17 @@ def test_both_engines_give_the_same_bytes(finished: Path, tmp_path: Path) -> Non
 
 def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     folder, history = tmp_path / "killed", tmp_path / "killed" / "history.jsonl"
-    words = ["evolve", "double-pole", "--out", folder, "--generations", "100000", "--target", "none", *SMALL]
+    words: list[str | Path] = [
+        "evolve",
+        "double-pole",
+        "--out",
+        folder,
+        "--generations",
+        "100000",
+        "--target",
+        "none",
+        *SMALL,
+    ]
     with subprocess.Popen(command(*words), stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 200
         while not (history.exists() and history.read_bytes().count(b"\n") >= 2):

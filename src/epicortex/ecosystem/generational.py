@@ -126,7 +126,7 @@ class _Births:
         return self.register.move(first, key)
 
     def _birth(self, id: int, species: int, parents: Sequence[Individual], rng: np.random.Generator) -> None:
-        one, other = (parents[rng.integers(len(parents))] for _ in range(2))
+        one, other = (parents[int(rng.integers(len(parents)))] for _ in range(2))
         family, selection = self.family, self.config.selection
         given: tuple[int, ...] = (one.id,)
         phenotype = one.phenotype

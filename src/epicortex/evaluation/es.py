@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
@@ -98,8 +99,10 @@ class _Episodes:
     def values(self, rng: np.random.Generator) -> Iterator[Callable[[Any], float]]:
         """The reward of the same episodes for all candidates of a step."""
         while True:
-            seed = int(rng.integers(2**31))
-            yield lambda model, seed=seed: self._reward(model, np.random.default_rng(seed), _nothing)
+            yield partial(self._seeded, int(rng.integers(2**31)))
+
+    def _seeded(self, seed: int, model: Any) -> float:
+        return self._reward(model, np.random.default_rng(seed), _nothing)
 
     def fitness(self, model: Any, pace: Callable[[], None]) -> float:
         """The reward of the generation's episodes."""
@@ -191,7 +194,8 @@ def centred_ranks(values: Vector) -> Vector:
     """
     below = (values[:, None] > values).sum(1)
     equal = (values[:, None] == values).sum(1) - 1
-    return (below + equal / 2) / max(1, len(values) - 1) - 0.5
+    ranks: Vector = (below + equal / 2) / max(1, len(values) - 1) - 0.5
+    return ranks
 
 
 class Adam:

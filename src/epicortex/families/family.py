@@ -235,10 +235,10 @@ class Graph:
 
 
 @runtime_checkable
-class HasGraph(Protocol[P]):
+class HasGraph(Protocol):
     """A family whose networks are best drawn node by node."""
 
-    def graph(self, phenotype: P) -> Graph:
+    def graph(self, phenotype: Any) -> Graph:
         """All nodes and connections."""
 
 

@@ -175,7 +175,8 @@ def new_weights(count: int, options: UnstructuredOptions, rng: Rng) -> Array:
 
 def limited(weights: NDArray[np.floating[Any]], options: UnstructuredOptions) -> Array:
     """Weights in single precision, none beyond the limit."""
-    return np.clip(weights, -options.weight_limit, options.weight_limit).astype(np.float32)
+    kept: Array = np.clip(weights, -options.weight_limit, options.weight_limit).astype(np.float32)
+    return kept
 
 
 def _changed(genome: Genome, genes: Genes, activations: tuple[str, ...]) -> Phenotype:
