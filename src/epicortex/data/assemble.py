@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicortex.data.dataset import DataSet
+from epicortex.data.dataset import DEEP, DataSet, LabelKind
 from epicortex.data.options import DataOptions
 from epicortex.data.splits import split_validation
 from epicortex.data.values import measure
@@ -46,6 +46,8 @@ def assemble(
     options: DataOptions,
     notes: Sequence[str] = (),
     gather: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda x, rows: x[rows],
+    bits: int = DEEP,
+    kind: LabelKind = "text",
 ) -> DataSet:
     """Make the data set of `parts` (train, and test and val where there are such). `gather` picks rows."""
     notes = list(notes)
@@ -71,6 +73,8 @@ def assemble(
         classes=classes,
         scaling=measure(train.x, divisor),
         notes=tuple(notes),
+        bits=bits,
+        label_kind=kind,
     )
 
 

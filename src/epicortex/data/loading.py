@@ -27,6 +27,8 @@ from epicortex.errors import DataError, UnwritableError
 
 DEFAULTS = DataOptions()
 _FILES: dict[str, Callable[..., DataSet]] = {".npz": from_npz, ".csv": from_csv, ".parquet": from_parquet}
+#: Counts up when sources are read otherwise than before, so that no cache of before is taken.
+_READING = 2
 #: How much of the sources is read to tell that they are the same: some megabytes at most.
 _SAMPLED_FILES = 64
 _SAMPLED_BLOCKS = 8
@@ -124,7 +126,7 @@ def fingerprint(paths: Iterable[Path], *about: object) -> str:
         sample = [_sampled(path) for path in files[:: max(1, len(files) // _SAMPLED_FILES)]]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
-    everything = [FORMAT, facts, sample, [repr(item) for item in about]]
+    everything = [FORMAT, _READING, facts, sample, [repr(item) for item in about]]
     return hashlib.sha256(json.dumps(everything).encode()).hexdigest()
 
 

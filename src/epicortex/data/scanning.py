@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from epicortex.data.readers.pictures import ENDINGS
-from epicortex.data.wording import shown
+from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
 
 _SPLITS = {
@@ -41,6 +41,7 @@ def scan(root: Path) -> Listing:
     """List the pictures below `root`, in an order that depends on nothing but their names."""
     found = Listing(root)
     ignored: Counter[str] = Counter()
+    empty: list[str] = []
     tops = _folders(root, ignored)
     # A folder train/ with pictures of trains in it is a class; one with folders in it is a part.
     split = any(_SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
@@ -51,18 +52,36 @@ def scan(root: Path) -> Listing:
                 f"{root} has train/ and also {shown(top.name)}/; beside train/ only val/ and test/ may be"
             )
         for folder in _folders(top, ignored) if split else [top]:
-            files = [(path, folder.name) for path in _pictures(folder, root.resolve(), ignored)]
+            own: Counter[str] = Counter()
+            files = [(path, folder.name) for path in _pictures(folder, root.resolve(), own)]
+            if not files and (own or part == "train"):
+                empty.append(f"{shown(folder.relative_to(root))}/ ({_counted(own) or 'empty'})")
+            ignored += own
             found.files.setdefault(part, []).extend(files)
     if not any(found.files.values()):
         raise DataError(
             f"{root} holds no class folders with pictures: make one folder for each class, "
-            f"with {', '.join(sorted(ENDINGS))} files in it"
+            f"with {', '.join(sorted(ENDINGS))} files in it{_found(ignored)}"
         )
     if not found.files.get("train"):
         raise DataError(f"{root} has no pictures for training")
+    if empty:
+        raise DataError(
+            f"{root}: no pictures for a class in {listing(empty)}: files ending in "
+            f"{', '.join(sorted(ENDINGS))} are read; convert them, or remove the folder"
+        )
     found.files = {part: files for part, files in found.files.items() if files}
-    found.notes += [f"{count} {what} were ignored" for what, count in ignored.items()]
+    if ignored:
+        found.notes.append(f"ignored: {_counted(ignored)}")
     return found
+
+
+def _counted(ignored: Counter[str]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(ignored.items(), key=lambda one: -one[1]))
+
+
+def _found(ignored: Counter[str]) -> str:
+    return f" (there are {_counted(ignored)})" if ignored else ""
 
 
 def _folders(folder: Path, ignored: Counter[str]) -> list[Path]:
@@ -89,7 +108,7 @@ def _pictures(folder: Path, root: Path, ignored: Counter[str], depth: int = 0) -
             else:
                 yield from _pictures(path, root, ignored, depth + 1)
         elif path.suffix.lower() not in ENDINGS or not entry.is_file():
-            ignored["files that are no pictures"] += 1
+            ignored[f"{shown(path.suffix, 20)} files" if path.suffix else "files without an ending"] += 1
         elif entry.is_symlink() and not path.resolve().is_relative_to(root):
             ignored["links that lead out of the folder"] += 1
         else:

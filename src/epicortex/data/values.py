@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from epicortex.data.cachefile import chunks
-from epicortex.data.dataset import MAX_CLASSES, Scaling
+from epicortex.data.dataset import MAX_CLASSES, LabelKind, Scaling
 from epicortex.data.options import Layout
 from epicortex.errors import DataError
 
@@ -37,7 +37,7 @@ def channels_first(x: np.ndarray, layout: Layout, name: str) -> np.ndarray:
         if first == last:
             raise DataError(
                 f"{name} has the shape {x.shape}, which does not tell where the channels are; "
-                "set data.layout to channels_first or channels_last"
+                "give --data.layout channels_first or channels_last (in Python data.layout)"
             )
         layout = "channels_first" if first else "channels_last"
     return x if layout == "channels_first" else np.moveaxis(x, -1, 1)
@@ -97,6 +97,15 @@ def encode_labels(parts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tupl
             raise DataError(f"{name} has the class {str(y[strange][0])!r:.60}, which y_train does not have")
         encoded[name] = place.astype(np.int64)
     return encoded, names
+
+
+def label_kind(y: np.ndarray) -> LabelKind:
+    """What labels are, before they are names of classes.
+
+    >>> label_kind(np.array([0, 1])), label_kind(np.array(["cat"]))
+    ('integer', 'text')
+    """
+    return "boolean" if y.dtype.kind == "b" else "integer" if y.dtype.kind in "iuf" else "text"
 
 
 def _plain_labels(y: np.ndarray, name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from epicortex.data.assemble import Part, assemble
 from epicortex.data.dataset import DataSet
 from epicortex.data.options import DataOptions, Progress
-from epicortex.data.values import as_inputs, channels_first, encode_labels
+from epicortex.data.values import as_inputs, channels_first, encode_labels, label_kind
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
 
@@ -45,10 +45,12 @@ def from_arrays(
         raise DataError(f"{name}: x_train is empty")
     inputs, divisor = as_inputs({key: channels_first(x, options.layout, key) for key, x in xs.items()})
     _check_alike(name, inputs)
+    own = _names(names, classes)
     return assemble(
         name,
         {part: Part(_frozen(inputs[f"x_{part}"]), labels[f"y_{part}"]) for part in present},
-        classes=_names(names, classes),
+        classes=own,
+        kind=label_kind(_array(arrays["y_train"], "y_train")) if own == names else "text",
         divisor=divisor,
         options=options,
         notes=notes,

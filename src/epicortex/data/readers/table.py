@@ -121,7 +121,7 @@ def _label_column(header: Sequence[str], options: DataOptions, path: Path) -> in
         if name in lower:
             return lower.index(name)
     raise DataError(
-        f"{path}: which column is the class? set data.label_column to one of {listing(header, 10)}"
+        f"{path}: which column is the class? give --data.label-column, one of {listing(header, 10)}"
     )
 
 
