@@ -115,6 +115,8 @@ class DataSet:
     """What a person should be told about this data."""
     bits: int = DEEP
     """How many bits a pixel had in picture files that have more than 8; the highest 8 were read."""
+    columns: tuple[str, ...] = ()
+    """The names of a table's columns, in the order of the inputs, where it has names."""
     label_kind: LabelKind = "text"
     """What the labels were before they became names of classes, so that a champion answers likewise."""
     digest: str = field(default="")
@@ -182,6 +184,7 @@ class DataSet:
                 notes=tuple(about["notes"]),
                 digest=about["digest"],
                 bits=about.get("bits", DEEP),
+                columns=tuple(about.get("columns", ())),
                 label_kind=about.get("label_kind", "text"),
                 path=path.absolute(),
                 **arrays,
@@ -211,6 +214,7 @@ class DataSet:
             "digest": self.digest,
             "fingerprint": fingerprint,
             "bits": self.bits,
+            "columns": list(self.columns),
             "label_kind": self.label_kind,
         }
         return {"epicortex.data": json.dumps(about)}
@@ -265,6 +269,8 @@ def _check(data: DataSet) -> None:
         raise DataError(
             f"the scaling has {len(data.scaling.mean)} entries for {shape[0]} channels or columns"
         )
+    if data.columns and (len(shape) != 1 or len(data.columns) != shape[0]):
+        raise DataError(f"there are {len(data.columns)} names for samples of {shape}")
     if (data.x_val is None) != (data.y_val is None):
         raise DataError("x_val and y_val are only of use together")
     pairs = [("train", data.x_train, data.y_train), ("test", data.x_test, data.y_test)]
@@ -292,11 +298,16 @@ def _about(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     except (KeyError, ValueError, RecursionError):
         raise DataError(f"{path} is not a data set of EpiCortex") from None
     texts, lists = ("name", "digest", "fingerprint"), ("classes", "notes")
+    if isinstance(about, dict):
+        about = {"columns": [], **about}
     if not (
         isinstance(about, dict)
         and {*texts, *lists, "format", "scaling"} <= set(about)
         and all(isinstance(about[key], str) for key in texts)
-        and all(isinstance(about[key], list) and all(isinstance(s, str) for s in about[key]) for key in lists)
+        and all(
+            isinstance(about[key], list) and all(isinstance(s, str) for s in about[key])
+            for key in (*lists, "columns")
+        )
     ):
         raise DataError(f"{path} does not describe a data set of EpiCortex")
     if about.get("bits", DEEP) not in range(8, DEEP + 1) or about.get("label_kind", "text") not in get_args(

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epicortex.data.readers.pictures import ENDINGS
+from epicortex.data.dataset import LabelKind
+from epicortex.data.readers.pictures import ENDINGS, Source
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
 
-_SPLITS = {
+SPLITS = {
     "train": "train",
     "training": "train",
     "val": "val",
@@ -29,24 +30,37 @@ class Listing:
     """The pictures found: for each part (train, val, test) the files with their classes."""
 
     root: Path
-    files: dict[str, list[tuple[Path, str]]] = field(default_factory=dict)
+    files: dict[str, list[tuple[Source, str]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    name: str = ""
+    """What the data is called, where that is not the name of its folder."""
+    groups: dict[Source, str] = field(default_factory=dict)
+    """What must not be in two parts at once, such as a patient: by picture."""
+    kind: LabelKind = "text"
+    """What the labels are."""
 
-    def paths(self) -> list[Path]:
+    def paths(self) -> list[Source]:
         """All pictures, in order."""
         return [path for files in self.files.values() for path, _ in files]
 
+    def call(self, source: Source) -> str:
+        """What a picture is called when it has to be named."""
+        return str(source.relative_to(self.root)) if isinstance(source, Path) else str(source)
 
-def scan(root: Path) -> Listing:
-    """List the pictures below `root`, in an order that depends on nothing but their names."""
+
+def scan(root: Path, group_level: int | None = None) -> Listing:
+    """List the pictures below `root`, in an order that depends on nothing but their names.
+
+    With `group_level`, the folder so many levels below that of the class says what a picture belongs to.
+    """
     found = Listing(root)
     ignored: Counter[str] = Counter()
     empty: list[str] = []
     tops = _folders(root, ignored)
     # A folder train/ with pictures of trains in it is a class; one with folders in it is a part.
-    split = any(_SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
+    split = any(SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
     for top in tops:
-        part = _SPLITS.get(top.name.lower()) if split else "train"
+        part = SPLITS.get(top.name.lower()) if split else "train"
         if part is None:
             raise DataError(
                 f"{root} has train/ and also {shown(top.name)}/; beside train/ only val/ and test/ may be"
@@ -57,6 +71,8 @@ def scan(root: Path) -> Listing:
             if not files and (own or part == "train"):
                 empty.append(f"{shown(folder.relative_to(root))}/ ({_counted(own) or 'empty'})")
             ignored += own
+            if group_level is not None:
+                found.groups.update({path: _group(path, folder, group_level) for path, _ in files})
             found.files.setdefault(part, []).extend(files)
     if not any(found.files.values()):
         raise DataError(
@@ -76,6 +92,18 @@ def scan(root: Path) -> Listing:
     return found
 
 
+def _group(path: Path, folder: Path, level: int) -> str:
+    below = path.relative_to(folder).parts
+    if len(below) <= level:
+        raise DataError(f"{path} does not lie {level} folders below its class (--data.group-level)")
+    return "/".join(below[:level])
+
+
+def pictures_below(folder: Path) -> list[Path]:
+    """All pictures in a folder that a data set would be made of: nothing hidden, no links that lead out."""
+    return list(_pictures(folder, folder.resolve(), Counter()))
+
+
 def _counted(ignored: Counter[str]) -> str:
     return ", ".join(f"{count} {what}" for what, count in sorted(ignored.items(), key=lambda one: -one[1]))
 
@@ -84,13 +112,18 @@ def _found(ignored: Counter[str]) -> str:
     return f" (there are {_counted(ignored)})" if ignored else ""
 
 
+def class_folders(root: Path) -> list[Path]:
+    """The visible folders in a folder, each of which may be a class."""
+    return _folders(root, Counter())
+
+
 def _folders(folder: Path, ignored: Counter[str]) -> list[Path]:
     """The visible subfolders by name; links to folders are left, since they can lead anywhere."""
     found = []
     for entry in _entries(folder):
         if entry.is_symlink() and entry.is_dir():
             ignored["links to folders"] += 1
-        elif entry.is_dir(follow_symlinks=False) and not _hidden(entry.name):
+        elif entry.is_dir(follow_symlinks=False) and not is_hidden(entry.name):
             found.append(Path(entry.path))
     return found
 
@@ -100,7 +133,7 @@ def _pictures(folder: Path, root: Path, ignored: Counter[str], depth: int = 0) -
         raise DataError(f"{folder} is too deep: pictures lie in the folder of their class")
     for entry in _entries(folder):
         path = Path(entry.path)
-        if _hidden(entry.name):
+        if is_hidden(entry.name):
             continue
         if entry.is_dir():
             if entry.is_symlink():
@@ -123,5 +156,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         raise DataError(f"{folder} cannot be read: {error.strerror or error}") from None
 
 
-def _hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder is left alone, as systems leave such behind."""
     return name.startswith((".", "__MACOSX"))

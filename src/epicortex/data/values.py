@@ -16,6 +16,8 @@ from epicortex.data.options import Layout
 from epicortex.errors import DataError
 
 _CHANNELS = (1, 2, 3, 4)
+#: From how many columns on a table may be signals, and how many samples are needed and looked at to tell.
+_LONG, _FEWEST, _LOOKED_AT = 32, 20, 2000
 
 
 def channels_first(x: np.ndarray, layout: Layout, name: str) -> np.ndarray:
@@ -72,6 +74,27 @@ def measure(x: np.ndarray, divisor: float) -> Scaling:
     # What never changes carries no information; any deviation would do for it.
     std[~(std > 1e-12 * np.maximum(1, np.abs(mean)))] = divisor
     return Scaling(divisor, tuple((mean / divisor).tolist()), tuple((std / divisor).tolist()))
+
+
+def signals(x: np.ndarray) -> list[str]:
+    """A note where the columns of a table look like the values of a signal, one after another.
+
+    >>> signals(np.cumsum(np.random.default_rng(1).normal(size=(50, 64)), axis=1))[0][:40]
+    'neighbouring columns are alike, as in si'
+    """
+    some = np.asarray(x[:_LOOKED_AT], np.float64)
+    if some.shape[1] < _LONG or len(some) < _FEWEST:
+        return []
+    deviation = some.std(axis=0)
+    some = (some - some.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
+    near = float(np.mean(some[:, 1:] * some[:, :-1]))
+    far = float(np.mean(some * np.roll(some, some.shape[1] // 2, axis=1)))
+    if near < 0.4 or near - abs(far) < 0.2:
+        return []
+    return [
+        f"neighbouring columns are alike, as in signals, but {x.shape[1]} columns are a table: give arrays "
+        f"of the shape samples × 1 × {x.shape[1]} (x[:, None]) for networks with convolutions"
+    ]
 
 
 def encode_labels(parts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:

@@ -20,7 +20,7 @@ import numpy as np
 from epicortex.data.assemble import Part, assemble
 from epicortex.data.dataset import DEEP, MAX_CLASSES, DataSet
 from epicortex.data.options import DataOptions, Progress
-from epicortex.data.readers.pictures import Look, depth, look, read_image
+from epicortex.data.readers.pictures import Look, Source, depth, look, read_image
 from epicortex.data.scanning import Listing
 from epicortex.data.wording import listing
 from epicortex.errors import DataError
@@ -34,7 +34,7 @@ def from_folder(
     listing_: Listing, *, options: DataOptions, spool: Path | None, progress: Progress | None = None
 ) -> DataSet:
     """Decode the listed pictures; `spool` is the folder for the temporary file."""
-    name = listing_.root.resolve().name or "images"
+    name = listing_.name or listing_.root.resolve().name or "images"
     notes = list(listing_.notes)
     with warnings.catch_warnings():
         # Pillow only warns of what is refused here anyway.
@@ -53,6 +53,7 @@ def from_folder(
         notes=notes,
         gather=reader.gather,
         bits=reader.bits,
+        kind=listing_.kind,
     )
 
 
@@ -148,11 +149,16 @@ class _Reader:
             )
 
     def decode(
-        self, part: str, files: list[tuple[Path, str]], shape: tuple[int, int, int], classes: tuple[str, ...]
+        self,
+        part: str,
+        files: list[tuple[Source, str]],
+        shape: tuple[int, int, int],
+        classes: tuple[str, ...],
     ) -> Part:
         number = {label: index for index, label in enumerate(classes)}
         labels: list[int] = []
         names: list[str] = []
+        groups: list[str] = []
         with self.scratch() as out:
             pixels = self.over(
                 [path for path, _ in files], lambda path: self.pixels(path, shape), f"reading {part}"
@@ -162,8 +168,11 @@ class _Reader:
                     continue
                 _write(out, row)
                 labels.append(number[label])
-                names.append(str(path.relative_to(self.listing.root)))
-            return Part(_mapped(out, len(labels), shape), np.array(labels, np.int64), names)
+                names.append(self.listing.call(path))
+                groups.append(self.listing.groups.get(path, ""))
+            mapped = _mapped(out, len(labels), shape)
+            grouped = np.array(groups, np.str_) if self.listing.groups else None
+            return Part(mapped, np.array(labels, np.int64), names, grouped)
 
     def gather(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The rows in a temporary file of their own, since memory may not hold them."""
@@ -178,10 +187,10 @@ class _Reader:
         except OSError as error:
             raise DataError(f"no temporary file can be made in {self.spool}: {error.strerror}") from None
 
-    def peek(self, path: Path) -> Look | None:
+    def peek(self, path: Source) -> Look | None:
         return self.attempt(lambda: look(path, self.options.max_pixels))
 
-    def pixels(self, path: Path, shape: tuple[int, int, int]) -> np.ndarray | None:
+    def pixels(self, path: Source, shape: tuple[int, int, int]) -> np.ndarray | None:
         return self.attempt(lambda: read_image(path, shape, self.options.max_pixels, bits=self.bits))
 
     def attempt(self, do: Callable[[], T]) -> T | None:
@@ -191,7 +200,7 @@ class _Reader:
             self.bad.append(str(error))
             return None
 
-    def over(self, paths: Sequence[Path], work: Callable[[Path], T], what: str) -> Iterator[T]:
+    def over(self, paths: Sequence[Source], work: Callable[[Source], T], what: str) -> Iterator[T]:
         """`work` on every path by all threads; results in order, few of them waiting at a time."""
         batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
         done = 0
@@ -202,7 +211,7 @@ class _Reader:
             if self.progress:
                 self.progress(what, done, len(paths))
 
-    def check_classes(self, files: dict[str, list[tuple[Path, str]]], classes: tuple[str, ...]) -> None:
+    def check_classes(self, files: dict[str, list[tuple[Source, str]]], classes: tuple[str, ...]) -> None:
         for part, members in files.items():
             strange = sorted({label for _, label in members} - set(classes))
             if strange:

@@ -5,12 +5,11 @@ Which files make a data set is left to `folder`.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -31,14 +30,19 @@ _DEPTHS = (8, 10, 12, 14, 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
-    """A picture that is no file of its own: its name, and what it holds."""
+class Item:
+    """A picture that is no file: the one that a collection gives at a place."""
 
     name: str
-    data: bytes
+    give: Callable[[], Any] = field(compare=False)
+    """Gives it as a Pillow image."""
 
     def __str__(self) -> str:
         return self.name
+
+
+Source: TypeAlias = Path | Item
+"""Where a picture comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ def depth(peak: int) -> int:
     return next((bits for bits in _DEPTHS if peak < 1 << bits), DEEP)
 
 
-def look(path: Path | Blob, max_pixels: int = MAX_PIXELS) -> Look:
+def look(path: Source, max_pixels: int = MAX_PIXELS) -> Look:
     """Read a picture's header; one that is not sound is a `DataError`."""
     try:
         with _opened(path, max_pixels) as image:
@@ -81,7 +85,7 @@ def look(path: Path | Blob, max_pixels: int = MAX_PIXELS) -> Look:
 
 
 def read_image(
-    path: Path | str | Blob, shape: tuple[int, int, int], max_pixels: int = MAX_PIXELS, *, bits: int = DEEP
+    path: Source | str, shape: tuple[int, int, int], max_pixels: int = MAX_PIXELS, *, bits: int = DEEP
 ) -> np.ndarray:
     """The picture as uint8 [channels, height, width], turned upright, converted and resized as needed.
 
@@ -122,27 +126,29 @@ def preprocessing(shape: tuple[int, int, int], white: float, bits: int) -> dict[
 
 
 @contextmanager
-def _opened(path: Path | Blob, max_pixels: int) -> Iterator[Image.Image]:
+def _opened(path: Source, max_pixels: int) -> Iterator[Image.Image]:
     from PIL import Image
 
     # A pipe that calls itself a picture would be waited for without end.
     if isinstance(path, Path) and not path.is_file():
         raise DataError(f"{shown(path, 300)} is not there, or is no file")
+    if isinstance(path, Item):
+        yield _allowed(path.give(), path, max_pixels)
+        return
     # Not by its name: Pillow maps plain TIFF files then, and mixes up the pixels of those on their side.
-    with (
-        path.open("rb") if isinstance(path, Path) else io.BytesIO(path.data) as stream,
-        Image.open(stream, formats=_FORMATS) as image,
-    ):
-        width, height = image.size
-        if image.mode == "F":
-            raise ValueError(
-                f"its pixels are fractions, of which none is white; save it with 8 or {DEEP} bits"
-            )
-        if width * height > max_pixels:
-            raise DataError(
-                f"{shown(path, 300)} claims {width} × {height} pixels, more than the {max_pixels} allowed"
-            )
-        yield image
+    with path.open("rb") as stream, Image.open(stream, formats=_FORMATS) as image:
+        yield _allowed(image, path, max_pixels)
+
+
+def _allowed(image: Image.Image, path: Source, max_pixels: int) -> Image.Image:
+    width, height = image.size
+    if image.mode == "F":
+        raise ValueError(f"its pixels are fractions, so none is white; save it with 8 or {DEEP} bits")
+    if width * height > max_pixels:
+        raise DataError(
+            f"{shown(path, 300)} claims {width} × {height} pixels, more than the {max_pixels} allowed"
+        )
+    return image
 
 
 def _is_gray(image: Image.Image) -> bool:
@@ -176,14 +182,11 @@ def _upright(image: Image.Image, bits: int) -> Image.Image:
         # Pillow's own conversion would cut instead of scale.
         deep = np.asarray(image).astype(np.int64) >> bits - 8
         return Image.fromarray(np.clip(deep, 0, 255).astype(np.uint8))
-    if image.mode in ("1", "L"):
-        return image.convert("L")
     if image.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in image.info:
         seen = image.convert("RGBA")
         white = Image.new("RGBA", seen.size, (255, 255, 255, 255))
-        flat = Image.alpha_composite(white, seen).convert("RGB")
-        return flat.convert("L") if image.mode in ("LA", "La") else flat
-    return image.convert("RGB")
+        return Image.alpha_composite(white, seen).convert("RGB")
+    return image.convert("L" if image.mode in ("1", "L") else "RGB")
 
 
 def _pixels(image: Image.Image, channels: int) -> np.ndarray:
@@ -192,7 +195,7 @@ def _pixels(image: Image.Image, channels: int) -> np.ndarray:
     return np.ascontiguousarray(np.asarray(image.convert("RGB")).transpose(2, 0, 1))
 
 
-def _unreadable(path: Path | Blob, error: Exception) -> DataError:
+def _unreadable(path: Source, error: Exception) -> DataError:
     from PIL import UnidentifiedImageError
 
     name = shown(path, 300)
