@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epicortex.cli.parsing import Parser, UsageError, add_plugin
 from epicortex.text import clean, plural
+
+if TYPE_CHECKING:
+    from epicortex.champion.file import Champion
 
 
 def add_arguments(parser: Parser) -> None:
@@ -18,6 +22,11 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         type=Path,
         help=".onnx, .pt2 (torch.export) or .safetensors, which gets a genome.json beside it",
+    )
+    parser.add_argument(
+        "--pixels",
+        action="store_true",
+        help="take uint8 [batch, height, width, channels], as pictures come (.onnx, .pt2)",
     )
     parser.add_argument("--max-parameters", metavar="N", type=int, help="the best model that is so small")
     parser.add_argument(
@@ -62,14 +71,23 @@ def run(arguments: argparse.Namespace) -> int:
         champion = front.chosen(front.read(arguments.run, parts), **limits)
     else:
         champion = load_champion(arguments.run, parts)
-    path = export(champion, arguments.to)
+    path = export(champion, arguments.to, pixels=arguments.pixels)
     shape = ", ".join(map(str, champion.outline.input_shape))
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")
     if path.suffix == ".safetensors":
         print(f"with {clean(str(path.with_name('genome.json')))}; epicortex.load reads it")
     else:
+        if arguments.pixels:
+            channels, height, width = champion.outline.input_shape
+            print(f"input   uint8 [batch, {height}, {width}, {channels}], pixels: scaling is part of it")
+            return _say_output(champion)
         white = f" from 0 to {champion.scaling.divisor:g}" if len(champion.outline.input_shape) == 3 else ""
         print(f"input   float32 [batch, {shape}], raw values{white}: scaling is part of it")
-        classes = plural(len(champion.classes), "class", "classes")
-        print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")
+        return _say_output(champion)
+    return 0
+
+
+def _say_output(champion: Champion) -> int:
+    classes = plural(len(champion.classes), "class", "classes")
+    print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")
     return 0
