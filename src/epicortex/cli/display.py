@@ -73,6 +73,8 @@ class Watch:
     """The same, of the generation that is being run."""
     reading: str = "reading the data"
     """What is being read before the run begins."""
+    loading: bool = False
+    """Whether the run, or what there is of it, is still being read."""
     notice: str = ""
     over: bool = False
     begun: float = field(default_factory=time.monotonic)
@@ -91,6 +93,8 @@ class Watch:
     @property
     def where(self) -> str:
         """How far the run has come, in words."""
+        if self.loading:
+            return "getting ready"
         if self.planned:
             return f"{self.phase or 'measuring'}, generation {len(self.points) + 1}"
         return f"generation {self.generation} of {self.generations}"
@@ -158,8 +162,6 @@ class Display:
         if trained := self.watch.done - self.watch.replayed:
             self.watch.seconds.append(seconds * self.watch.done / trained)
         self.watch.done = self.watch.total = self.watch.replayed = 0
-        for warning in tally.warnings:
-            self.note(f"generation {tally.generation}: {warning}")
         self.watch.failures_now.clear()
 
     def note(self, text: str) -> None:

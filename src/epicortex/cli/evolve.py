@@ -78,7 +78,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--plan", metavar="RUN", type=Path, help="repeat the work of a planned run, on any number of workers"
     )
-    parser.add_argument("--from", dest="ancestor", metavar="RUN", type=Path, help="start from RUN's champion")
+    parser.add_argument(
+        "--from",
+        dest="ancestor",
+        metavar="RUN",
+        type=Path,
+        help="start from RUN's champion, also with other classes",
+    )
     add_common(parser)
     add_settings(parser)
 

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.text import clean, duration, percent, plural, shell
+from epicortex.text import clean, duration, plural, shell
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -49,6 +49,7 @@ def watch(
         generations=config.evolution.generations,
         planned=config.evolution.budget == "planned",
         minutes=config.evolution.minutes,
+        loading=True,
     )
     display = displayed(about, quiet=arguments.quiet)
     with signals() as stopper, display:
@@ -91,6 +92,7 @@ def watcher(display: Display, config: Config) -> Watcher:
         def begin(self, state: EcosystemState, history: History) -> None:
             """Show the generations before, too."""
             about = display.watch
+            about.loading = False
             about.points += [Point.of(generation) for generation in history]
             about.total = len(state.networks)
             counted.extend(history)
@@ -164,15 +166,17 @@ def _interrupted(command: str, received: int | None) -> int:
 
 
 def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
+    from epicortex.champion import words
     from epicortex.cli import COMMANDS
     from epicortex.ecosystem.history import total_seconds
 
     assert result.champion is not None
     facts, outline = result.champion.facts, result.champion.outline
-    tested = f", {percent(result.test)} on the test set" if result.test is not None else ""
     seconds = total_seconds(result.history)
-    print(f"champion  {percent(facts.fitness)} on the {facts.fitness_on} set{tested}")
-    print(f"          {plural(outline.parameters, 'parameter')}, {outline.key}")
+    print(f"champion  {words.headline(facts)}")
+    for number, line in enumerate(words.details(facts)):
+        print(f"{'' if number else 'test':<9} {line}")
+    print(f"size      {plural(outline.parameters, 'parameter')}, {outline.key}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
     print(f"results   {clean(str(folder))}")

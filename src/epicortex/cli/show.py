@@ -197,10 +197,13 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
 
 
 def _champion(champion: Champion) -> Iterator[str]:
+    from epicortex.champion import words
+
     facts = champion.facts
-    tested = f", {percent(facts.test_accuracy)} on the test set" if facts.test_accuracy is not None else ""
     yield f"champion  network {facts.network} as it was in generation {facts.generation}"
-    yield f"fitness   {percent(facts.fitness)} on the {clean(facts.fitness_on)} set{tested}"
+    yield f"fitness   {words.headline(facts)}"
+    for number, line in enumerate(words.details(facts)):
+        yield f"{'' if number else 'test':<9} {line}"
     yield f"size      {plural(champion.outline.parameters, 'parameter')}, {champion.outline.key}"
 
 

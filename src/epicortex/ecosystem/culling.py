@@ -42,7 +42,7 @@ class PaperCulling:
             if surplus > len(candidates):
                 left = len(networks) - len(drawn)
                 warnings = (
-                    f"generation {generation}: {left} networks stay, more than max_networks "
+                    f"{left} networks stay, more than max_networks "
                     f"({most}), since all of them are newborns or champions",
                 )
         survivors = tuple(network for network in networks if network.id not in drawn)
