@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from epicortex.champion.evaluating import Evaluation, evaluate
     from epicortex.champion.exporting import export
     from epicortex.champion.file import Champion, Facts
     from epicortex.champion.module import Classifier, load
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
+    "champion.evaluating": ("Evaluation", "evaluate"),
     "champion.exporting": ("export",),
     "champion.file": ("Champion", "Facts"),
     "champion.module": ("Classifier", "load"),
@@ -111,6 +113,7 @@ __all__ = [
     "Engine",
     "EngineError",
     "EpiCortexError",
+    "Evaluation",
     "Evaluator",
     "Event",
     "Evolution",
@@ -157,6 +160,7 @@ __all__ = [
     "__version__",
     "configure",
     "draw_phenotype",
+    "evaluate",
     "evolve",
     "export",
     "load",

@@ -153,7 +153,8 @@ def loaded(point: EntryPoint, setting: str) -> Any:
 
 def named(part: Any) -> str:
     """What a run's config calls a part that was handed over in Python."""
-    return str(getattr(part, "__name__", type(part).__name__))
+    name = str(getattr(part, "__name__", type(part).__name__))
+    return "lambda" if name == "<lambda>" else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class EvolvedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 classes=tuple(str(label) for label in classes.tolist()),
                 scaling=measure(x, 1.0),
             )
-            result = evolve(data, self._config(seed))
+            result = evolve(data, self._config(seed), progress=False)
         except (ConfigError, DataError) as error:
             raise ValueError(str(error)) from error
         self.classes_ = classes

@@ -211,3 +211,13 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     """
     line = clean(text)
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def cell(text: str) -> str:
+    """A text that a spreadsheet takes for a text: one that would begin a formula gets an apostrophe.
+
+    >>> cell("=1+1"), cell("cat")
+    ("'=1+1", 'cat')
+    """
+    line = clean(text)
+    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line

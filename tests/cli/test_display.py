@@ -53,10 +53,11 @@ def test_a_plain_line_says_what_a_generation_came_to(capsys: pytest.CaptureFixtu
 def test_quiet_says_nothing_but_notes(capsys: pytest.CaptureFixture[str]) -> None:
     shown = Display(Watch("digits", "runs/digits-1", generations=10))
     shown.progress(1, 64)
-    shown.generation(replace(TALLY, warnings=("only protected networks are left",)), 2.0)
+    shown.generation(TALLY, 2.0)
+    shown.note("only protected networks are left")
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "epicortex: generation 1: only protected networks are left\n"
+    assert captured.err == "epicortex: only protected networks are left\n"
 
 
 def test_failures_are_counted_by_reason_the_most_frequent_first() -> None:

@@ -54,7 +54,9 @@ def test_a_run_in_a_log_is_a_line_a_generation_and_what_to_do_next(finished: Fin
             rf"generation {number}/5  best \d+\.\d\d %  mean .*  offspring .*  \d+ networks", line
         )
     rest = "\n".join(lines[5:])
-    assert re.search(r"champion  \d+\.\d\d % on the validation set, \d+\.\d\d % on the test set", rest)
+    assert re.search(
+        r"champion  accuracy \d+\.\d\d % on the validation set, \d+\.\d\d % on the test set", rest
+    )
     assert "ended     all 5 generations are done" in rest
     assert "results   runs/digits-1" in rest
     assert "next      epicortex show runs/digits-1" in rest
@@ -65,7 +67,7 @@ def test_a_run_in_a_log_is_a_line_a_generation_and_what_to_do_next(finished: Fin
 def test_quiet_prints_the_result_only_and_a_fresh_folder_is_found(here: Here, tmp_path: Path) -> None:
     (tmp_path / "runs" / "digits-1").mkdir(parents=True)
     first, second, third = here("evolve", "digits", *SMALL, "--generations", "1", "--quiet").splitlines()
-    assert re.match(r"champion  \d+\.\d\d % on the test set$", first)
+    assert re.match(r"champion  accuracy \d+\.\d\d % on the test set$", first)
     assert "parameters" in second
     assert third == "results   runs/digits-2"
 

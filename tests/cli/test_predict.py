@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from epicortex.champion.exporting import export
 from epicortex.champion.module import Classifier, load
 from epicortex.cli import main
 from epicortex.data import read_image
-from tests.champions import make_champion
+from tests.champions import make_champion, raw_values
 
 
 @pytest.fixture
@@ -163,3 +165,67 @@ def test_a_picture_that_claims_to_be_huge_is_one_line(
     err = capsys.readouterr().err
     assert "claims 10000 × 10000 pixels" in err
     assert err.count("\n") == 1
+
+
+def test_hidden_folders_are_left_alone_as_evolve_leaves_them(
+    model: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pictures / "broken.png").unlink()
+    (pictures / ".thumbnails").mkdir()
+    (pictures / ".thumbnails" / "x.png").write_bytes((pictures / "b.png").read_bytes())
+    assert main(["predict", str(model), str(pictures), "--csv"]) == 0
+    assert ".thumbnails" not in capsys.readouterr().out
+
+
+def test_rows_of_a_table_are_found_by_the_names_of_their_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    champion = make_champion((4,), divisor=1.0)
+    named = replace(champion, facts=replace(champion.facts, columns=("a", "b", "c", "d")))
+    model = export(named, tmp_path / "m.safetensors")
+    x = np.random.default_rng(2).normal(size=(5, 4)).astype(np.float32)
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        rows = [(f"{r[3]!r}", "?", *(f"{v!r}" for v in r[:3])) for r in x.astype(float).tolist()]
+        csv.writer(file).writerows([("d", "label", "a", "b", "c"), *rows])
+    assert main(["predict", str(model), str(tmp_path / "t.csv"), "--json"]) == 0
+    story = json.loads(capsys.readouterr().out)
+    assert [one["class"] for one in story["predictions"]] == load(model).predict(x)
+    assert [one["file"] for one in story["predictions"]] == [f"{tmp_path / 't.csv'}:{n}" for n in range(2, 7)]
+    (tmp_path / "u.csv").write_text("a,b,c\n1,2,3\n")
+    assert main(["predict", str(model), str(tmp_path / "u.csv")]) == 2
+    assert "u.csv lacks the column d" in capsys.readouterr().err
+
+
+def test_an_onnx_file_answers_like_the_model_it_was_made_of(
+    model: Path, pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    (pictures / "broken.png").unlink()
+    stories = []
+    for source in (model, export(load(model), tmp_path / "m.onnx", pixels=True)):
+        assert main(["predict", str(source), str(pictures), "--json"]) == 0
+        stories.append(json.loads(capsys.readouterr().out)["predictions"])
+    for one, other in zip(*stories, strict=True):
+        assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
+    (tmp_path / "no.onnx").write_bytes(b"rubbish")
+    assert main(["predict", str(tmp_path / "no.onnx"), str(pictures)]) == 2
+    assert "is no ONNX file that epicortex export wrote" in capsys.readouterr().err
+
+
+def test_a_champion_of_arrays_answers_with_their_labels_and_takes_their_shape(tmp_path: Path) -> None:
+    champion = make_champion((1, 8, 8), ("0", "1", "7"))
+    numbers = Classifier(replace(champion, facts=replace(champion.facts, label_kind="integer")))
+    x = raw_values(champion, 6)
+    assert numbers.predict(x[:, 0]) == numbers.predict(x)
+    assert {type(one) for one in numbers.predict(x)} == {int}
+    assert Classifier(champion).predict(x) == [str(one) for one in numbers.predict(x)]
+
+
+def test_a_temperature_makes_probabilities_even_and_changes_no_answer() -> None:
+    champion = make_champion((1, 8, 8))
+    hot = Classifier(replace(champion, facts=replace(champion.facts, temperature=3.0)))
+    x = raw_values(champion, 20)
+    logits = hot(torch.from_numpy(x)).detach().double()
+    np.testing.assert_allclose(hot.predict_proba(x), (logits / 3).softmax(1).numpy(), atol=1e-6)
+    assert hot.predict(x) == Classifier(champion).predict(x)

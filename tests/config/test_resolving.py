@@ -135,7 +135,10 @@ def test_every_setting_has_help_and_a_range_in_words() -> None:
         ({"training.optimiser_arguments": {"lr": None}}, ["lr", "pairs of name and value"]),
         ({"evolution.operators": ["layer", 3]}, ['is ["layer", 3];', "names"]),
         ({"evolution.initial_species": 17}, ["initial_species is 17;", "at most 16", "max_species (16)"]),
-        ({"evolution.initial_networks": 4}, ["initial_species is 8;", "at most initial_networks", "4"]),
+        (
+            {"evolution.initial_networks": 4, "evolution.initial_species": 8},
+            ["initial_species is 8;", "at most initial_networks", "4"],
+        ),
         ({"training.portion": object()}, ["training.portion is", "above 0 and at most 1"]),
         ({"data.source": "\udcff"}, ["not valid Unicode"]),
         ({"data.channels": "x\n" * 99}, ["data.channels is", "one of auto, gray, rgb"]),

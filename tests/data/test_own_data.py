@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from sklearn.datasets import load_digits
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from epicortex.data import DataOptions, DataSet, load, read_image
+from epicortex.data.readers.pictures import look
 from epicortex.errors import DataError
 
 RNG = np.random.default_rng(11)
@@ -167,7 +169,7 @@ def test_the_size_is_the_common_one_else_the_median_and_never_too_large(tmp_path
     fill(tmp_path / "photos", size=(300, 400))
     data = opened(tmp_path / "photos", tmp_path)
     assert data.input_shape == (3, 48, 64)
-    assert "24 of 24 images were resized to 48 × 64 (data.image_size sets another size)" in told(data)
+    assert "24 of 24 images were resized to 48 × 64 (--data.image-size sets another size)" in told(data)
     assert opened(tmp_path / "photos", tmp_path, image_size=(20, 30)).input_shape == (3, 20, 30)
 
 
@@ -202,6 +204,10 @@ def test_pictures_that_do_not_open_are_listed_and_skipped_or_refused(tmp_path: P
         assert name in told(data)
     with pytest.raises(DataError, match=r"(broken|half|empty)\.(png|jpg) does not open.*data\.unreadable"):
         opened(tmp_path / "pets", tmp_path)
+    (tmp_path / "pets" / "cat" / "second.png").write_bytes(b"not a picture")
+    with pytest.raises(DataError, match="4 of 28 pictures do not open") as caught:
+        opened(tmp_path / "pets", tmp_path)
+    assert all(name in str(caught.value) for name in ("broken.png", "half.png", "empty.jpg", "second.png"))
 
 
 def test_a_folder_where_nothing_opens_is_one_line(tmp_path: Path) -> None:
@@ -229,10 +235,10 @@ def test_a_picture_that_claims_to_be_huge_is_never_decoded(tmp_path: Path) -> No
 
 
 def test_only_the_allowed_formats_are_opened_whatever_the_name_says(tmp_path: Path) -> None:
-    tiff = io.BytesIO()
-    picture().save(tiff, "TIFF")
-    (tmp_path / "p.png").write_bytes(tiff.getvalue())
-    with pytest.raises(DataError, match="does not open as a picture"):
+    icon = io.BytesIO()
+    picture().save(icon, "ICO")
+    (tmp_path / "p.png").write_bytes(icon.getvalue())
+    with pytest.raises(DataError, match="does not open as a picture: it is damaged, or none of PNG, JPEG"):
         read_image(tmp_path / "p.png", (3, 8, 8))
 
 
@@ -264,8 +270,73 @@ def test_hidden_files_other_files_and_links_that_lead_away_are_ignored(tmp_path:
     data = opened(tmp_path / "pets", tmp_path)
     assert data.classes == ("cat", "dog")
     assert len(data.x_train) + len(data.x_test) == 21
-    assert "1 links that lead out of the folder were ignored" in told(data)
-    assert "2 links to folders were ignored" in told(data)
+    (ignored,) = [note for note in data.notes if note.startswith("ignored:")]
+    for what in ("1 links that lead out of the folder", "2 links to folders", "1 .db files", "1 .png files"):
+        assert what in ignored
+
+
+def test_a_class_without_a_picture_that_can_be_read_is_refused(tmp_path: Path) -> None:
+    fill(tmp_path / "pets")
+    for name in ("a.xcf", "b.xcf", "notes.txt"):
+        (tmp_path / "pets" / "emu").mkdir(exist_ok=True)
+        (tmp_path / "pets" / "emu" / name).write_bytes(b"?")
+    with pytest.raises(DataError, match=r"in emu/ \(2 \.xcf files, 1 \.txt files\): files ending in \.bmp"):
+        opened(tmp_path / "pets", tmp_path)
+    for path in (tmp_path / "pets" / "emu").iterdir():
+        path.rename(path.with_suffix(".png"))
+    with pytest.raises(DataError, match="no picture of the class emu opens"):
+        opened(tmp_path / "pets", tmp_path, unreadable="skip")
+
+
+def test_tiff_and_gif_are_read_and_further_pages_are_told(tmp_path: Path) -> None:
+    digits = load_digits()
+    for number, (image, label) in enumerate(zip(digits.images, digits.target, strict=True)):
+        if label > 2 or number > 200:
+            continue
+        pixels = Image.fromarray((image * 255 / 16).astype(np.uint8))
+        how: dict[str, Any] = {"save_all": True, "append_images": [pixels]} if number % 2 else {}
+        put(tmp_path / "d" / str(label) / f"{number}{('.tif', '.gif', '.tiff')[label]}", pixels, **how)
+    data = opened(tmp_path / "d", tmp_path)
+    assert data.classes == ("0", "1", "2")
+    assert data.input_shape == (1, 8, 8)
+    assert "files hold several pictures; the first of each is read" in told(data)
+    first = Image.fromarray((digits.images[0] * 255 / 16).astype(np.uint8))
+    assert any(np.array_equal(row[0], np.asarray(first)) for row in (*data.x_train, *data.x_test))
+
+
+def test_twelve_bits_in_a_file_of_sixteen_keep_their_contrast(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        for number in range(10):
+            values = RNG.integers(0, 4096, (6, 6)).astype(np.uint16)
+            values[0, 0] = 4095
+            put(tmp_path / "pets" / name / f"{number}.tif", Image.fromarray(values))
+    data = opened(tmp_path / "pets", tmp_path)
+    assert data.bits == 12
+    assert data.x_train.max() == 255
+    assert "have more than 8 bits a pixel and reach 4095: the highest 8 of 12 bits are read" in told(data)
+    assert DataSet.open(data.save(tmp_path / "copy.safetensors").path or "").bits == 12
+
+
+@pytest.mark.parametrize("ending", ["tif", "png", "jpg", "webp"])
+def test_pictures_that_lie_on_their_side_are_seen_upright(tmp_path: Path, ending: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    bright = np.zeros((8, 16), np.uint8)
+    bright[:, :8] = 255  # left as stored, on top as seen
+    path = put(tmp_path / f"p.{ending}", Image.fromarray(bright), exif=exif)
+    assert (look(path).height, look(path).width) == (16, 8)
+    seen = read_image(path, (1, 16, 8))[0]
+    assert seen[:6].mean() > 200
+    assert seen[10:].mean() < 50
+
+
+def test_floating_point_and_too_deep_pictures_say_what_to_do(tmp_path: Path) -> None:
+    fractions = put(tmp_path / "f.tif", Image.fromarray(np.zeros((4, 4), np.float32)))
+    with pytest.raises(DataError, match=r"its pixels are fractions.*save it with 8 or 16 bits"):
+        read_image(fractions, (1, 4, 4))
+    deep = put(tmp_path / "d.tif", Image.fromarray(np.full((4, 4), 70_000, np.int32)))
+    with pytest.raises(DataError, match="its pixels go up to 70000"):
+        look(deep)
 
 
 def test_identical_images_in_two_parts_are_reported_by_name(tmp_path: Path) -> None:
@@ -637,7 +708,7 @@ def test_a_column_that_counts_the_rows_is_left_out(tmp_path: Path) -> None:
         ("", "0 columns"),
         ("a,label\n", "no rows"),
         ('"a\nz",b\n1,2\n', r"one of a\?z, b"),
-        ("a,b\n1,2\n", r"which column is the class\? set data\.label_column to one of a, b"),
+        ("a,b\n1,2\n", r"which column is the class\? give --data\.label-column, one of a, b"),
         ("a,label\n1,x,3\n", "line 2 has 3 columns, the header has 2"),
         ("a,label\n1,x\nred,y\n", "line 3, column 'a' holds 'red', which is not a number"),
         ("a,label\n1,x\n,y\n", "line 3, column 'a' is empty"),

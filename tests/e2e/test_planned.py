@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def plans(folder: Path) -> list[dict[str, object]]:
+def plans(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "plan.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -44,8 +45,18 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
     finished: Path, tmp_path: Path
 ) -> None:
     folder, history = tmp_path / "again", tmp_path / "again" / "history.jsonl"
-    words = ["evolve", "digits", "--plan", finished, "--out", folder, "--workers", "1", *OPTIONS]
-    with subprocess.Popen(command(*words), stdout=subprocess.DEVNULL) as process:
+    words: list[str | Path] = [
+        "evolve",
+        "digits",
+        "--plan",
+        finished,
+        "--out",
+        folder,
+        "--workers",
+        "1",
+        *OPTIONS,
+    ]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120
         while not (history.exists() and history.read_bytes().count(b"\n") >= 3):
             assert process.poll() is None
@@ -69,8 +80,18 @@ def test_a_finished_run_goes_on_with_more_minutes(finished: Path, tmp_path: Path
 
 def test_ctrl_c_leaves_a_model_and_the_command_that_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
-    words = ["evolve", "digits", "--out", folder, "--minutes", "0.5", "--workers", "1", "--quiet"]
-    with subprocess.Popen(command(*words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    words: list[str | Path] = [
+        "evolve",
+        "digits",
+        "--out",
+        folder,
+        "--minutes",
+        "0.5",
+        "--workers",
+        "1",
+        "--quiet",
+    ]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         deadline = time.monotonic() + 120
         while not (folder / "champion" / "model.safetensors").exists():
             assert time.monotonic() < deadline

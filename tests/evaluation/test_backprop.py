@@ -279,7 +279,7 @@ def test_fitness_on_a_test_part_that_is_empty_is_refused() -> None:
     data = DataSet(
         "stripes", DATA.x_train, DATA.y_train, DATA.x_test[:0], DATA.y_test[:0], DATA.classes, DATA.scaling
     )
-    with pytest.raises(ConfigError, match="has no test samples; set it to 'validation'"):
+    with pytest.raises(ConfigError, match=r"has no test samples; give --training.fitness-on validation"):
         check_training(TrainingConfig(), data=data)
 
 

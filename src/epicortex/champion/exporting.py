@@ -41,13 +41,18 @@ _ONNX_LIMIT: Final = 2**31 - 2**20
 
 
 def export(
-    source: Path | str | Champion | Classifier | Result, to: Path | str, *, int8: NDArray[Any] | None = None
+    source: Path | str | Champion | Classifier | Result,
+    to: Path | str,
+    *,
+    pixels: bool = False,
+    int8: NDArray[Any] | None = None,
 ) -> Path:
     """Write a champion to a file; its ending says how: .onnx, .pt2, .safetensors or .c.
 
     Beside a .safetensors file goes a genome.json, beside a .c file its header.
 
     The source is a run folder, a .safetensors file, the result of a run, or a module that `load` gave. With
+    `pixels`, an ONNX or .pt2 file takes uint8 [batch, height, width, channels], as pictures come. With
     `int8`, raw values such as those of the training set, an ONNX file computes with 8 bits.
     """
     to = Path(to)
@@ -55,11 +60,13 @@ def export(
     if int8 is not None and to.suffix != ".onnx":
         raise ConfigError(f"8 bits are for ONNX files, and {to.name} is none")
     champion = _champion(source)
+    if pixels and not champions.is_picture(champion.outline.input_shape):
+        raise ConfigError("this champion takes no pictures, so that a file of it cannot take pixels")
     if to.suffix == ".onnx":
-        model = onnx_model(champion)
+        model = onnx_model(champion, pixels)
         replace_file(to, [model if int8 is None else quantising.quantised(model, int8)])
     elif to.suffix == ".pt2":
-        replace_file(to, [_pt2(champion)])
+        replace_file(to, [_pt2(champion, pixels)])
     elif to.suffix == ".c":
         text = c_source.source(champion, to.stem)
         replace_text(to.with_suffix(".h"), text.header)
@@ -89,18 +96,26 @@ def check_target(to: Path) -> None:
                 ) from None
 
 
-def describe(champion: Champion) -> dict[str, Any]:
+def describe(champion: Champion, *, raw: bool = False) -> dict[str, Any]:
     """What ONNX and .pt2 files say about themselves, as plain JSON values."""
     shape, white = champion.outline.input_shape, champion.scaling.divisor
+    if raw:
+        channels, height, width = shape
+        size = f"{height}, {width}, {channels}"
+        wanted = f"uint8 [batch, {size}]: pixels from 0 (black) to 255 (white). They are scaled inside."
     pixels = f"; pixels from 0 (black) to {white:g} (white)" if len(shape) == 3 else ""
     return {
         "classes": list(champion.classes),
         "input_shape": list(shape),
         "scaling": champion.scaling.to_json(),
-        "input": f"float32 [batch, {', '.join(map(str, shape))}]: raw values as in the data "
+        "input": wanted
+        if raw
+        else f"float32 [batch, {', '.join(map(str, shape))}]: raw values as in the data "
         f"set{pixels}. They are scaled inside.",
         "output": f"logits [batch, {len(champion.classes)}], in the order of classes; softmax makes them "
         "probabilities",
+        **({"preprocessing": champions.preprocessing(champion)} if champions.is_picture(shape) else {}),
+        **({"temperature": temperature} if (temperature := champion.facts.temperature) else {}),
         "champion": json.loads(champions.genome_file(champion)),
     }
 
@@ -123,8 +138,8 @@ def _champion(source: Path | str | Champion | Classifier | Result) -> Champion:
     )
 
 
-def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
-    """A module of stock layers that takes raw values, and inputs to trace it with."""
+def _plain(champion: Champion, pixels: bool = False) -> tuple[nn.Module, Tensor]:
+    """A module of stock layers that takes raw values or pixels, and inputs to trace it with."""
     import torch
     from torch import nn
 
@@ -152,31 +167,48 @@ def _plain(champion: Champion) -> tuple[nn.Module, Tensor]:
             logits: Tensor = self.network(x * self.scale + self.shift)
             return logits
 
+    if pixels:
+        raw, white = Raw(), champion.scaling.divisor / 255.0
+        channels, height, width = shape
+
+        class Pixels(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.raw = raw
+
+            def forward(self, x: Tensor) -> Tensor:
+                logits: Tensor = self.raw(x.permute(0, 3, 1, 2).float() * white)
+                return logits
+
+        example = torch.zeros(2, height, width, channels, dtype=torch.uint8)
+        return Pixels().eval().requires_grad_(False), example
     # Two samples: torch would take a batch of one for a fixed size.
     return Raw().eval().requires_grad_(False), torch.zeros(2, *shape)
 
 
-def _exported(champion: Champion) -> Any:
+def _exported(champion: Champion, pixels: bool) -> Any:
     import torch
 
-    module, example = _plain(champion)
+    module, example = _plain(champion, pixels)
     sizes = {"x": {0: torch.export.Dim("batch")}}
     with _quiet():
         return torch.export.export(module, (example,), dynamic_shapes=sizes, strict=False)
 
 
-def _pt2(champion: Champion) -> bytes:
+def _pt2(champion: Champion, pixels: bool) -> bytes:
     import torch
 
     file = io.BytesIO()
     with _quiet():
         torch.export.save(
-            _exported(champion), file, extra_files={METADATA: json.dumps(describe(champion), indent=2)}
+            _exported(champion, pixels),
+            file,
+            extra_files={METADATA: json.dumps(describe(champion, raw=pixels), indent=2)},
         )
     return file.getvalue()
 
 
-def onnx_model(champion: Champion) -> bytes:
+def onnx_model(champion: Champion, pixels: bool = False) -> bytes:
     """The champion as an ONNX file."""
     import torch
 
@@ -184,7 +216,7 @@ def onnx_model(champion: Champion) -> bytes:
         raise StorageError("an ONNX file holds at most 2 GB, this champion has more: export to .safetensors")
     with _quiet():
         program = torch.onnx.export(
-            _exported(champion),
+            _exported(champion, pixels),
             dynamo=True,
             input_names=["x"],
             output_names=["logits"],
@@ -193,7 +225,7 @@ def onnx_model(champion: Champion) -> bytes:
         )
     assert program is not None
     model = program.model_proto
-    about = describe(champion)
+    about = describe(champion, raw=pixels)
     model.producer_name = "epicortex"
     model.doc_string = f"{about['input']} Output: {about['output']}."
     for name, value in about.items():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,14 +17,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from epicortex import markup, registry
-from epicortex.data.dataset import Scaling
+from epicortex.champion import words
+from epicortex.data.dataset import DEEP, LabelKind, Scaling
+from epicortex.data.readers import pictures
 from epicortex.errors import ConfigError, DataError, GenomeError, StorageError
+from epicortex.evaluation.figures import Tested
 from epicortex.families.family import Array, Family, Outline
 from epicortex.machine import too_much
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
-from epicortex.text import clean, markdown, one_line, percent, plain
+from epicortex.text import clean, markdown, one_line, percent
 
 FORMAT: Final = 2
 #: What fitness is measured on where there is no data set.
@@ -31,6 +35,7 @@ TASK: Final = "task"
 MAX_MODEL: Final = 1 << 36
 _METADATA: Final = "epicortex.champion"
 _MAX_ITEMS: Final = 4_000_000
+_WHOLE: Final = re.compile(r"-?\d{1,19}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,18 @@ class Facts:
     """The accuracy on the test set; None until the run has ended, or where fitness was measured on it."""
     seed: int
     weights_sha256: str = ""
+    fitness_name: str = "accuracy"
+    """What was maximised."""
+    test: Tested | None = None
+    """How it answered the test set, class by class; None where `test_accuracy` is."""
+    temperature: float | None = None
+    """What logits are divided by before they become probabilities; fitted on the validation set."""
+    bits: int = DEEP
+    """How many bits a pixel of picture files with more than 8 bits has; the highest 8 are read."""
+    columns: tuple[str, ...] = ()
+    """The names of a table's columns, in the order of the inputs."""
+    label_kind: LabelKind = "text"
+    """What the labels of the data were before they became names of classes."""
 
     @property
     def is_reward(self) -> bool:
@@ -147,6 +164,7 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
         raise StorageError(f"{where} is not a champion of EpiCortex: its header does not describe one")
     values = strict.unseal(strict.encoded(metadata[_METADATA]), f"the description in {where}")
     version = values.pop("format", None)
+    values.pop("preprocessing", None)  # it follows from the rest, and is there for people
     strict.check_format(version, 1 if version == 1 else FORMAT, where)
     if version == 1:
         values = _from_format_1(values)
@@ -157,6 +175,7 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
     except DataError as error:
         raise StorageError(f"{where}: {error}") from None
     champion = Champion(phenotype, family, scaling, strict.build(Facts, values, where))
+    _check_facts(champion.facts, where)
     if len(champion.classes) != champion.outline.outputs:
         raise StorageError(f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes")
     if (reason := too_much(_sample_bytes(champion.outline))) is not None:
@@ -164,6 +183,22 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
     if champion.facts.weights_sha256 != _digest(arrays):
         raise StorageError(f"{where} is damaged: its weights do not match their checksum")
     return champion
+
+
+def _check_facts(facts: Facts, where: str) -> None:
+    """Refuse facts that are of the right types and make no sense."""
+    tested = facts.test
+    if tested is not None:
+        lists = (tested.support, tested.right, tested.answered)
+        sound = all(len(one) == len(facts.classes) and min(one, default=0) >= 0 for one in lists)
+        if not sound or not tested.samples:
+            raise StorageError(f"{where}: its test figures do not fit {len(facts.classes)} classes")
+    if facts.temperature is not None and facts.temperature <= 0:
+        raise StorageError(f"{where}: its temperature is {facts.temperature}; it must be above 0")
+    if facts.label_kind != "text" and not all(_WHOLE.fullmatch(name) for name in facts.classes):
+        raise StorageError(f"{where}: its classes are said to be whole numbers, and are not")
+    if not 8 <= facts.bits <= DEEP:
+        raise StorageError(f"{where}: {facts.bits} bits a pixel are not from 8 to {DEEP}")
 
 
 def _from_format_1(values: dict[str, Any]) -> dict[str, Any]:
@@ -189,6 +224,21 @@ def _family(value: Any, where: str, own: registry.Parts | None) -> Family[Any]:
     return family
 
 
+def is_picture(shape: Sequence[int]) -> bool:
+    """Whether samples of this shape can be read from picture files.
+
+    >>> is_picture((3, 32, 32)), is_picture((4,))
+    (True, False)
+    """
+    return len(shape) == 3 and shape[0] in (1, 3)
+
+
+def preprocessing(champion: Champion) -> dict[str, Any]:
+    """All that happens to a picture file before this champion gets its pixels, step by step."""
+    channels, height, width = champion.outline.input_shape
+    return pictures.preprocessing((channels, height, width), champion.scaling.divisor, champion.facts.bits)
+
+
 def card(champion: Champion) -> str:
     """A page about the champion for people."""
     facts, outline = champion.facts, champion.outline
@@ -196,6 +246,7 @@ def card(champion: Champion) -> str:
         f"| {number} | {part.text} | {' × '.join(map(str, part.output))} | {part.parameters:,} |"
         for number, part in enumerate(outline.parts, 1)
     ]
+    tested = "".join(f"- {words.sentence(line)}\n" for line in words.details(facts))
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
     data = clean(facts.data).replace("`", "?")
     kind, outputs, load = "A classifier of", "Classes", 'load("model.safetensors")'
@@ -206,7 +257,8 @@ def card(champion: Champion) -> str:
 {kind} `{data}`, evolved with seed {facts.seed}: network {facts.network} of generation \
 {facts.generation}.
 
-{_figures(facts)}- Parameters: {outline.parameters:,}
+- Fitness: {words.headline(facts)}
+{tested}- Parameters: {outline.parameters:,}
 - Multiplications for a sample: {outline.cost:,}
 - Input: {" × ".join(map(str, outline.input_shape))}; {_scaling(champion.scaling)}
 {more}- {outputs}: {", ".join(map(markdown, facts.classes[:100]))}
@@ -221,17 +273,6 @@ import epicortex
 network = epicortex.{load}
 ```
 """
-
-
-def _figures(facts: Facts) -> str:
-    """The fitness and the test, a line each."""
-    if facts.is_reward:
-        tested = "" if facts.test_accuracy is None else f"- Test: {plain(facts.test_accuracy)}\n"
-        return f"- Reward: {plain(facts.fitness)}\n{tested}"
-    tested = ""
-    if facts.test_accuracy is not None:
-        tested = f"- Accuracy on the test set: {100 * facts.test_accuracy:.2f} %\n"
-    return f"- Fitness, on the {facts.fitness_on} set: {100 * facts.fitness:.2f} %\n{tested}"
 
 
 def _sample_bytes(outline: Outline) -> int:
@@ -250,12 +291,15 @@ def _scaling(scaling: Scaling) -> str:
 def _described(champion: Champion) -> tuple[dict[str, Any], Mapping[str, Array]]:
     genome, arrays = champion.family.encode(champion.phenotype)
     facts = strict.plain(champion.facts)
+    shape = champion.outline.input_shape
+    how = {"preprocessing": preprocessing(champion)} if is_picture(shape) else {}
     return {
         "format": FORMAT,
         "family": {"name": champion.family.name, **champion.family.facts()},
         "genome": genome,
         "scaling": champion.scaling.to_json(),
         **facts,
+        **how,
         "weights_sha256": _digest(arrays),
     }, arrays
 

@@ -15,9 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from epicortex.champion.file import Champion, Facts, read
+from epicortex.champion.file import Champion, Facts, is_picture, read
 from epicortex.data import Scaling, read_image
+from epicortex.data.readers.pictures import Item
 from epicortex.errors import DataError
+from epicortex.evaluation.figures import probabilities
 from epicortex.evaluation.scoring import answers
 from epicortex.families.family import Outline
 
@@ -77,23 +79,36 @@ class Classifier(nn.Module):
         return logits
 
     def predict_proba(self, x: Any) -> NDArray[np.floating[Any]]:
-        """The probability of each class [samples, classes], for an array or a tensor of raw values."""
+        """The probability of each class [samples, classes], for an array or a tensor of raw values.
+
+        Logits are divided by `facts.temperature` first, so that 0.9 is right nine times in ten.
+        """
         values, device, training = self._checked(x), self.scale.device, self.training
         chunks = (values[start : start + _BATCH].to(device) for start in range(0, len(values), _BATCH))
         self.eval()
         try:
-            return answers(self, chunks, len(values), self.outline.outputs).double().softmax(1).numpy()
+            logits = answers(self, chunks, len(values), self.outline.outputs)
+            return probabilities(logits.double().numpy(), self.facts.temperature)
         finally:
             self.train(training)
 
-    def predict(self, x: Any) -> list[str]:
-        """The name of the likeliest class of each sample."""
-        return [self.classes[index] for index in self.predict_proba(x).argmax(1)]
+    def predict(self, x: Any) -> list[Any]:
+        """The likeliest class of each sample: its name, or the number that was the label in arrays."""
+        labels = self.labels
+        return [labels[index] for index in self.predict_proba(x).argmax(1)]
 
-    def read(self, *paths: Path | str) -> NDArray[np.float32]:
+    @property
+    def labels(self) -> list[Any]:
+        """The classes as the labels of the data had them: whole numbers, True and False, or names."""
+        if self.facts.label_kind == "text":
+            return list(self.classes)
+        numbers = map(int, self.classes)
+        return list(map(bool, numbers)) if self.facts.label_kind == "boolean" else list(numbers)
+
+    def read(self, *paths: Path | str | Item) -> NDArray[np.float32]:
         """Pictures from files as raw values [files, *input_shape], converted and resized as in training."""
         shape = picture_shape(self.input_shape)
-        pixels = np.stack([read_image(path, shape) for path in paths])
+        pixels = np.stack([read_image(path, shape, bits=self.facts.bits) for path in paths])
         # The divisor is what white is in the data: 255, or 16 in the digits of scikit-learn.
         return pixels * np.float32(self.scaling.divisor / _WHITE)
 
@@ -105,6 +120,8 @@ class Classifier(nn.Module):
 
     def _checked(self, x: Any) -> Tensor:
         values = x if isinstance(x, Tensor) else torch.as_tensor(np.array(x))
+        if tuple(values.shape[1:]) == self.input_shape[1:] and self.input_shape[0] == 1 and values.ndim > 1:
+            values = values[:, None]  # data without channels, such as N×H×W, was given one
         if tuple(values.shape[1:]) != self.input_shape or not len(values):
             raise DataError(
                 f"the values have the shape {tuple(values.shape)}; (samples, "
@@ -115,7 +132,7 @@ class Classifier(nn.Module):
 
 def picture_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """The shape of the pictures that a champion classifies; one that takes something else is refused."""
-    if len(shape) != 3 or shape[0] not in (1, 3):
+    if not is_picture(shape):
         what = f"{shape[0]} columns" if len(shape) == 1 else " × ".join(map(str, shape))
         raise DataError(
             f"this champion takes {what}, not pictures: give it an array, as epicortex.load(RUN).predict(x)"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
-    from epicortex.champion.file import Facts
     from epicortex.ecosystem.state import Counts, Tally
 
 #: Offspring, mean, best: the best is drawn last, over the others.
@@ -76,6 +75,8 @@ class Watch:
     """The same, of the generation that is being run."""
     reading: str = "reading the data"
     """What is being read before the run begins."""
+    loading: bool = False
+    """Whether the run, or what there is of it, is still being read."""
     notice: str = ""
     over: bool = False
     begun: float = field(default_factory=time.monotonic)
@@ -98,6 +99,8 @@ class Watch:
     @property
     def where(self) -> str:
         """How far the run has come, in words."""
+        if self.loading:
+            return "getting ready"
         if self.planned:
             return f"{self.phase or 'measuring'}, generation {len(self.points) + 1}"
         return f"generation {self.generation} of {self.generations}"
@@ -165,8 +168,6 @@ class Display:
         if trained := self.watch.done - self.watch.replayed:
             self.watch.seconds.append(seconds * self.watch.done / trained)
         self.watch.done = self.watch.total = self.watch.replayed = 0
-        for warning in tally.warnings:
-            self.note(f"generation {tally.generation}: {warning}")
         self.watch.failures_now.clear()
 
     def note(self, text: str) -> None:
@@ -257,15 +258,6 @@ def reasons(failures: Counter[str], most: int = 3) -> str:
     if len(failures) > most:
         parts.append(f"{len(failures) - most} other reasons")
     return ", ".join(parts)
-
-
-def verdict(facts: Facts, *, accuracy: bool) -> str:
-    """A champion's figures in words."""
-    if not accuracy:
-        tested = f", {plain(facts.test_accuracy)} in its test" if facts.test_accuracy is not None else ""
-        return f"reward {plain(facts.fitness)}{tested}"
-    tested = f", {percent(facts.test_accuracy)} on the test set" if facts.test_accuracy is not None else ""
-    return f"{percent(facts.fitness)} on the {clean(facts.fitness_on)} set{tested}"
 
 
 def fitness_plot(points: Sequence[Point], *, width: int, height: int, accuracy: bool = True) -> Text:

@@ -86,7 +86,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--plan", metavar="RUN", type=Path, help="repeat the work of a planned run, on any number of workers"
     )
-    parser.add_argument("--from", dest="ancestor", metavar="RUN", type=Path, help="start from RUN's champion")
+    parser.add_argument(
+        "--from",
+        dest="ancestor",
+        metavar="RUN",
+        type=Path,
+        help="start from RUN's champion, also with other classes",
+    )
     parser.add_argument("--watch", action="store_true", help="show the run as a live page in a browser")
     add_common(parser)
     add_settings(parser)

@@ -23,6 +23,11 @@ def add_arguments(parser: Parser) -> None:
         type=Path,
         help=".onnx, .pt2 (torch.export), .safetensors (and a genome.json beside it) or .c (and a header)",
     )
+    parser.add_argument(
+        "--pixels",
+        action="store_true",
+        help="take uint8 [batch, height, width, channels], as pictures come (.onnx, .pt2)",
+    )
     parser.add_argument("--max-parameters", metavar="N", type=int, help="the best model that is so small")
     parser.add_argument(
         "--max-milliseconds", metavar="X", type=float, help="the best model that is so quick for one sample"
@@ -77,14 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
         champion = load_champion(arguments.run, parts)
     if arguments.int8:
         return _eight_bits(champion, arguments)
-    path = export(champion, arguments.to)
+    path = export(champion, arguments.to, pixels=arguments.pixels)
     print(f"wrote {clean(str(path))} ({path.stat().st_size:,} bytes)")
     if path.suffix == ".safetensors":
         print(f"with {clean(str(path.with_name('genome.json')))}; epicortex.load reads it")
     elif path.suffix == ".c":
         _say_c(champion, path)
     else:
-        _say_graph(champion)
+        _say_graph(champion, pixels=arguments.pixels)
     return 0
 
 
@@ -110,10 +115,15 @@ def _eight_bits(champion: Champion, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _say_graph(champion: Champion) -> None:
-    shape = ", ".join(map(str, champion.outline.input_shape))
-    white = f" from 0 to {champion.scaling.divisor:g}" if len(champion.outline.input_shape) == 3 else ""
-    print(f"input   float32 [batch, {shape}], raw values{white}: scaling is part of it")
+def _say_graph(champion: Champion, *, pixels: bool = False) -> None:
+    shape = champion.outline.input_shape
+    if pixels:
+        channels, height, width = shape
+        print(f"input   uint8 [batch, {height}, {width}, {channels}], pixels: scaling is part of it")
+    else:
+        white = f" from 0 to {champion.scaling.divisor:g}" if len(shape) == 3 else ""
+        sizes = ", ".join(map(str, shape))
+        print(f"input   float32 [batch, {sizes}], raw values{white}: scaling is part of it")
     classes = plural(len(champion.classes), "class", "classes")
     print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")
 

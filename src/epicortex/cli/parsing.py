@@ -95,7 +95,7 @@ class SettingAction(argparse.Action):
     """Collects a setting by its dotted name, with the option it was given by."""
 
     full_help: str | None = None
-    """What `--help-all` says about it."""
+    """What `--help-all` says about it, up to its default."""
 
     def __call__(
         self,
@@ -121,9 +121,15 @@ class HelpAllAction(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Print and exit."""
+        from epicortex.config import fields, resolving
+
+        # What `resume` does not change is as the run has it.
+        config = resolving.resolve() if self.const else None
         for action in parser._actions:
             if isinstance(action, SettingAction) and action.full_help:
-                action.help = action.full_help
+                own = None if config is None else fields.shown(fields.value_of(config, action.dest))
+                default = "" if own is None else f"; default {own}"
+                action.help = f"{action.full_help}{default})".replace("%", "%%")
         parser.print_help()
         parser.exit()
 
@@ -157,7 +163,13 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str] | None = 
 
     known = fields.settings()
     listed = set(known if names is None else names)
-    parser.add_argument("--help-all", action=HelpAllAction, nargs=0, help="show every setting too, and exit")
+    parser.add_argument(
+        "--help-all",
+        action=HelpAllAction,
+        nargs=0,
+        const=names is None,
+        help="show every setting too, and exit",
+    )
     sections = dict.fromkeys(setting.section for setting in known.values() if setting.section)
     groups = {section: parser.add_argument_group(f"settings of {section}") for section in sections}
     for name, setting in known.items():
@@ -172,7 +184,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str] | None = 
             help=argparse.SUPPRESS,
         )
         if name in listed and isinstance(action, SettingAction):
-            action.full_help = f"{setting.description} ({setting.allowed})".replace("%", "%%")
+            action.full_help = f"{setting.description} ({setting.allowed}"
 
 
 def settings_given(arguments: argparse.Namespace) -> tuple[dict[str, object], dict[str, str]]:

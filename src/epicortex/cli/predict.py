@@ -1,4 +1,4 @@
-"""`epicortex predict`: classify pictures with a champion; a table for people, JSON or CSV for programs.
+"""`epicortex predict`: classify pictures or rows of tables; a table for people, JSON or CSV for programs.
 
 Pictures are read as in training. Those that do not open are listed, and make the exit code 2.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.parsing import Parser, UsageError
 from epicortex.errors import DataError
-from epicortex.text import clean, json_text, percent
+from epicortex.text import cell, clean, json_text, percent
 
 if TYPE_CHECKING:
     from epicortex.champion.module import Classifier
+    from epicortex.champion.portable import Portable
 
 _BATCH: Final = 64
 
@@ -41,9 +41,11 @@ class Prediction:
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.usage = "epicortex predict RUN FILE... [--json | --csv]"
-    parser.add_argument("run", metavar="RUN", type=Path, help="the folder of a run, or a .safetensors file")
     parser.add_argument(
-        "files", metavar="FILE", nargs="*", type=Path, help="pictures, or folders of pictures"
+        "run", metavar="RUN", type=Path, help="the folder of a run, or a .safetensors or .onnx file"
+    )
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", type=Path, help="pictures, folders of pictures, or .csv tables"
     )
     parser.add_argument("--json", action="store_true", help="print JSON with the probability of every class")
     parser.add_argument("--csv", action="store_true", help="print CSV: file, class, probability, unreadable")
@@ -52,14 +54,12 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Classify; 2 if a file could not be read."""
     if not arguments.files:
-        raise UsageError("FILE is missing: give pictures, or folders of pictures")
+        raise UsageError("FILE is missing: give pictures, folders of pictures, or tables in CSV")
     if arguments.json and arguments.csv:
         raise UsageError("--json and --csv cannot be had together")
-    from epicortex.champion.module import load, picture_shape
-
-    classifier = load(arguments.run)
-    picture_shape(classifier.input_shape)
-    found = list(_files(arguments.files))
+    classifier = _loaded(arguments.run)
+    shape = classifier.input_shape
+    found = list(_tables(arguments.files, shape[0]) if len(shape) == 1 else _files(arguments.files))
     write = _write_json if arguments.json else _write_csv if arguments.csv else _write_table
     unreadable = 0
     with warnings.catch_warnings():
@@ -72,8 +72,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if unreadable else 0
 
 
-def predictions(classifier: Classifier, found: Sequence[tuple[Path, str | None]]) -> Iterator[Prediction]:
+def _loaded(path: Path) -> Classifier | Portable:
+    """The champion of a run, of a model file, or of an ONNX file that was made of it."""
+    if path.suffix.lower() == ".onnx":
+        from epicortex.champion.portable import load_onnx
+
+        classifier: Classifier | Portable = load_onnx(path)
+    else:
+        from epicortex.champion.module import load
+
+        classifier = load(path)
+    if len(classifier.input_shape) > 1:
+        from epicortex.champion.module import picture_shape
+
+        picture_shape(classifier.input_shape)
+    return classifier
+
+
+def predictions(
+    classifier: Classifier | Portable, found: Sequence[tuple[Path, str | None]]
+) -> Iterator[Prediction]:
     """What each file shows, in order, a batch at a time; a file that cannot be read says why."""
+    if len(classifier.input_shape) == 1:
+        for path, trouble in found:
+            yield from _rows(classifier, path, trouble)
+        return
     import numpy as np
 
     for start in range(0, len(found), _BATCH):
@@ -91,23 +114,47 @@ def predictions(classifier: Classifier, found: Sequence[tuple[Path, str | None]]
             yield one if one.unreadable else Prediction(one.file, tuple(map(float, next(rows))))
 
 
+def _rows(classifier: Classifier | Portable, path: Path, trouble: str | None) -> Iterator[Prediction]:
+    """The rows of a table, each under its file and line."""
+    from epicortex.data.readers.table import read_rows
+
+    try:
+        if trouble is not None:
+            raise DataError(trouble)
+        x, lines = read_rows(path, classifier.facts.columns, classifier.input_shape[0])
+    except DataError as error:
+        yield Prediction(str(path), unreadable=str(error))
+        return
+    chances = classifier.predict_proba(x) if lines else ()
+    for line, row in zip(lines, chances, strict=True):
+        yield Prediction(f"{path}:{line}", tuple(map(float, row)))
+
+
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
     """Every file named, and every picture in every folder named; a path that gives none comes with why."""
     from epicortex.data.readers.pictures import ENDINGS
+    from epicortex.data.scanning import pictures_below
 
     for path in paths:
         if not path.is_dir():
-            yield path, None
+            table = path.suffix.lower() in (".csv", ".parquet", ".npz")
+            yield path, f"{path} is a table, but this champion takes pictures" if table else None
             continue
-        pictures = [
-            Path(folder, name)
-            for folder, _, names in os.walk(path)
-            for name in names
-            if Path(name).suffix.lower() in ENDINGS and not name.startswith(".")
-        ]
+        pictures = pictures_below(path)
         if not pictures:
             yield path, f"{path} holds no pictures ({', '.join(sorted(ENDINGS))})"
-        yield from ((picture, None) for picture in sorted(pictures))
+        yield from ((picture, None) for picture in pictures)
+
+
+def _tables(paths: Sequence[Path], columns: int) -> Iterator[tuple[Path, str | None]]:
+    for path in paths:
+        known = path.suffix.lower() == ".csv"
+        yield (
+            path,
+            None
+            if known
+            else f"{path} is no .csv table: this champion takes {columns} columns, not pictures",
+        )
 
 
 def _write_table(
@@ -135,20 +182,10 @@ def _write_csv(
     for one in found:
         if one.unreadable is None:
             best = one.ranked()[0]
-            writer.writerow([_cell(one.file), _cell(classes[best]), f"{one.probabilities[best]:.6f}", ""])
+            writer.writerow([cell(one.file), cell(classes[best]), f"{one.probabilities[best]:.6f}", ""])
         else:
-            writer.writerow([_cell(one.file), "", "", _cell(one.unreadable)])
+            writer.writerow([cell(one.file), "", "", cell(one.unreadable)])
         yield one
-
-
-def _cell(text: str) -> str:
-    """A text that a spreadsheet takes for a text: one that would begin a formula gets an apostrophe.
-
-    >>> _cell("=1+1"), _cell("cat")
-    ("'=1+1", 'cat')
-    """
-    line = clean(text)
-    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
 
 
 def _write_json(

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch, verdict
+from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
 from epicortex.text import clean, duration, plural, shell
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def watch(
         planned=config.evolution.budget == "planned",
         minutes=config.evolution.minutes,
         accuracy=config.is_accuracy,
+        loading=True,
     )
     display = displayed(about, quiet=arguments.quiet)
     with signals() as stopper, display:
@@ -61,7 +62,7 @@ def watch(
         result = go(watcher(display, config), stopper.stop)
     if result.interrupted:
         return _interrupted(resume_command(folder, config, arguments.plugin), stopper.received)
-    _conclude(result, folder, config, quiet=arguments.quiet)
+    _conclude(result, folder, quiet=arguments.quiet)
     return 0
 
 
@@ -96,6 +97,7 @@ def watcher(display: Display, config: Config) -> Watcher:
         def begin(self, state: EcosystemState, history: History) -> None:
             """Show the generations before, too."""
             about = display.watch
+            about.loading = False
             about.points += [Point.of(generation) for generation in history]
             about.total = len(state.networks)
             counted.extend(history)
@@ -168,15 +170,18 @@ def _interrupted(command: str, received: int | None) -> int:
     return 128 + (received or signal.SIGINT)
 
 
-def _conclude(result: Result, folder: Path, config: Config, *, quiet: bool) -> None:
+def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
+    from epicortex.champion import words
     from epicortex.cli import COMMANDS
     from epicortex.ecosystem.history import total_seconds
 
     assert result.champion is not None
     facts, outline = result.champion.facts, result.champion.outline
     seconds = total_seconds(result.history)
-    print(f"champion  {verdict(facts, accuracy=config.is_accuracy)}")
-    print(f"          {plural(outline.parameters, 'parameter')}, {outline.key}")
+    print(f"champion  {words.headline(facts)}")
+    for number, line in enumerate(words.details(facts)):
+        print(f"{'' if number else 'test':<9} {line}")
+    print(f"size      {plural(outline.parameters, 'parameter')}, {outline.key}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
     print(f"results   {clean(str(folder))}")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from epicortex.cli.display import Point, fitness_plot, reasons, verdict
+from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
 from epicortex.text import NOTHING, clean, count, duration, json_text, percent, plain, plural, times
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from epicortex.champion.file import Champion
-    from epicortex.config import Config
     from epicortex.ecosystem.state import Event
     from epicortex.families.family import Outline
     from epicortex.registry import Parts
@@ -178,7 +177,7 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
     if story.champion is None:
         yield "The first generation is not complete: there is no champion yet."
         return
-    yield from _champion(story.champion, story.run.config)
+    yield from _champion(story.champion)
     yield ""
     yield _layers(story.champion.outline)
     yield ""
@@ -199,10 +198,14 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         yield f"{failed} of {story.evaluations:,} failed: {reasons(story.failures, most=10)}"
 
 
-def _champion(champion: Champion, config: Config) -> Iterator[str]:
+def _champion(champion: Champion) -> Iterator[str]:
+    from epicortex.champion import words
+
     facts = champion.facts
     yield f"champion  network {facts.network} as it was in generation {facts.generation}"
-    yield f"fitness   {verdict(facts, accuracy=config.is_accuracy)}"
+    yield f"fitness   {words.headline(facts)}"
+    for number, line in enumerate(words.details(facts)):
+        yield f"{'' if number else 'test':<9} {line}"
     yield f"size      {plural(champion.outline.parameters, 'parameter')}, {champion.outline.key}"
 
 

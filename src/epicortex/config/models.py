@@ -410,6 +410,12 @@ class DataConfig(_Section):
     """Where arrays have their channels."""
     label_column: str | None = None
     """The column of a table that holds the class; by default one named label, class, target or y."""
+    image_column: str | None = None
+    """The column of a CSV file that names pictures; by default one whose cells end like pictures."""
+    group_column: str | None = None
+    """The column of a CSV file that says what must not be in two parts, such as a patient or a plate."""
+    group_level: int | None = Field(None, ge=1, le=16)
+    """The same for folders: how many levels below the folder of the class the folder of a group is."""
     unreadable: Literal["skip", "refuse"] = "refuse"
     """What happens where a picture does not open: the data is refused, or the picture is skipped."""
     test_fraction: float = Field(0.2, ge=0, lt=1)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from epicortex.config import fields
-from epicortex.config.models import FORMAT_VERSION, MOVED, Config
+from epicortex.config.models import FORMAT_VERSION, MOVED, Config, EvolutionConfig
 from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
 from epicortex.machine import available_cores
@@ -126,7 +126,30 @@ def resolve(
     _lay_preset(layers, preset)
     _leave_to_person(layers, changes or {})
     layers.lay(fields.by_section(changes or {}), "")
+    _follow(layers, changes or {})
     return layers.config(called or {})
+
+
+def of(given: Config | Mapping[str, Any] | None) -> Config:
+    """A config, or the one of the preset `default` with changes: by dotted name, or section by section.
+
+    >>> of({"evolution.seed": 7}) == of({"evolution": {"seed": 7}})
+    True
+    """
+    if isinstance(given, Config):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(
+            f"config is of the type {type(given).__name__}; it must be what epicortex.configure gives, or a "
+            "dict of changes such as {'evolution.generations': 20}"
+        )
+    changes: dict[str, object] = {}
+    for name, value in (given or {}).items():
+        if isinstance(value, Mapping) and name in _section_names():
+            changes |= {fields.dotted(name, own): item for own, item in value.items()}
+        else:
+            changes[name] = value
+    return resolve(changes=changes)
 
 
 def most_workers() -> int:
@@ -211,6 +234,20 @@ def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
             f"{layers.origins['training.workers']}: training.workers is {workers}; a file may ask for "
             f"at most {most_workers()} on this machine: give --workers to use more"
         )
+
+
+def _follow(layers: _Layers, changes: Mapping[str, object]) -> None:
+    """Lower a preset's number of first species where a person asks for a smaller ecosystem."""
+    sizes = ("evolution.max_networks", "evolution.initial_networks", "evolution.max_species")
+    if "evolution.initial_species" in changes or not any(name in changes for name in sizes):
+        return
+    values = layers.values["evolution"]
+    known = {name: fields.settings()[f"evolution.{name}"].default for name in EvolutionConfig.model_fields}
+    now = {**known, **values}
+    limits = (now["max_networks"], now["initial_networks"], now["max_species"], now["initial_species"])
+    if all(type(limit) is int and limit >= 1 for limit in limits):
+        most, networks, species, own = limits
+        values["initial_species"] = min(own, species, networks, max(1, most // 2))
 
 
 def _lay_text(layers: _Layers, text: str, origin: str, *, base: str | None) -> None:

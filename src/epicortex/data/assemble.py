@@ -12,16 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicortex.data.dataset import DataSet
+from epicortex.data.dataset import DEEP, DataSet, LabelKind
 from epicortex.data.options import DataOptions
-from epicortex.data.splits import split_validation
-from epicortex.data.values import measure
+from epicortex.data.splits import split_groups, split_validation
+from epicortex.data.values import measure, signals
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
 
 SPLIT_SEED = 2_718_281
 """Of the test part that is split off: fixed, so that every run is judged by the same samples."""
 FEW = 10
+UNEVEN = 4
+"""From how many times the samples of another class on a class is told to be too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Part:
     x: np.ndarray
     y: np.ndarray
     names: Sequence[str] | None = None
+    groups: np.ndarray | None = None
+    """What each sample belongs to; no group may be in two parts."""
 
     def call(self, index: int) -> str:
         """The sample's name, or its number."""
@@ -46,6 +50,9 @@ def assemble(
     options: DataOptions,
     notes: Sequence[str] = (),
     gather: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda x, rows: x[rows],
+    bits: int = DEEP,
+    kind: LabelKind = "text",
+    columns: Sequence[str] = (),
 ) -> DataSet:
     """Make the data set of `parts` (train, and test and val where there are such). `gather` picks rows."""
     notes = list(notes)
@@ -54,12 +61,16 @@ def assemble(
     parts = dict(parts)
     images = parts["train"].x.ndim > 2
     hashes = {part: _hashes(content.x) if images else [] for part, content in parts.items()}
-    if "test" not in parts:
-        notes += _split_test(parts, hashes, options, gather)
+    for part in ("test", "val"):
+        # Without groups a validation set is drawn when the run begins.
+        if part not in parts and (part == "test" or parts["train"].groups is not None):
+            notes += _split_off(part, parts, hashes, options, gather)
+    _check_groups(name, parts)
     train, test, val = parts["train"], parts["test"], parts.get("val")
-    _check_counts(name, train, classes, options)
+    _check_counts(name, train, classes, options, numbers=kind == "integer")
     notes += _small_classes(parts, classes)
     notes += _leaks(parts, hashes)
+    notes += [] if images else signals(train.x)
     return DataSet(
         name=name,
         x_train=train.x,
@@ -71,43 +82,73 @@ def assemble(
         classes=classes,
         scaling=measure(train.x, divisor),
         notes=tuple(notes),
+        bits=bits,
+        columns=tuple(columns),
+        label_kind=kind,
     )
 
 
-def _split_test(
+def _split_off(
+    part: str,
     parts: dict[str, Part],
     hashes: dict[str, list[bytes]],
     options: DataOptions,
     gather: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> list[str]:
-    """Put a test part beside `train`; identical images stay together, or it would ask what was taught."""
+    """Put another part beside `train`; identical images stay together, or it would ask what was taught."""
     whole, marks = parts["train"], hashes["train"]
-    rows, held = split_validation(whole.y, options.test_fraction, np.random.default_rng(SPLIT_SEED))
-    if marks:
+    if whole.groups is not None:
+        rows, held = split_groups(whole.y, whole.groups, options.test_fraction, SPLIT_SEED)
+    else:
+        rows, held = split_validation(whole.y, options.test_fraction, np.random.default_rng(SPLIT_SEED))
+    if marks and whole.groups is None:
         taught = {marks[row] for row in rows}
         back = np.array([marks[row] in taught for row in held], bool)
         rows, held = np.sort(np.concatenate([rows, held[back]])), held[~back]
     if len(held):
-        for part, index in (("train", rows), ("test", held)):
+        for own, index in (("train", rows), (part, held)):
             names = None if whole.names is None else [whole.names[row] for row in index]
-            parts[part] = Part(gather(whole.x, index), whole.y[index], names)
-            hashes[part] = [marks[row] for row in index] if marks else []
-    else:
-        parts["test"] = Part(whole.x[:0], whole.y[:0])
-        hashes["test"] = []
+            groups = None if whole.groups is None else whole.groups[index]
+            parts[own] = Part(gather(whole.x, index), whole.y[index], names, groups)
+            hashes[own] = [marks[row] for row in index] if marks else []
+    elif part == "test":
+        parts[part] = Part(whole.x[:0], whole.y[:0])
+        hashes[part] = []
     if options.test_fraction == 0:
         return []
-    return [f"there is no test part: {len(held)} of {len(whole.y)} samples were set aside for testing"]
+    what = {"test": "testing", "val": "validation"}[part]
+    among = "" if whole.groups is None else f", {len(np.unique(whole.groups[held]))} groups of their own,"
+    kind = "test" if part == "test" else "validation"
+    return [
+        f"there is no {kind} part: {len(held)} of {len(whole.y)} samples{among} were set aside for {what}"
+    ]
 
 
-def _check_counts(name: str, train: Part, classes: tuple[str, ...], options: DataOptions) -> None:
+def _check_groups(name: str, parts: dict[str, Part]) -> None:
+    """Refuse a group that is in two parts: what was learnt of it would be asked for again."""
+    known: dict[str, str] = {}
+    for part, content in ((one, parts[one]) for one in ("train", "val", "test") if one in parts):
+        for group in () if content.groups is None else np.unique(content.groups).tolist():
+            if group in known:
+                raise DataError(f"{name}: the group {shown(group)} is in {known[group]} and also in {part}")
+            known[group] = part
+
+
+def _check_counts(
+    name: str, train: Part, classes: tuple[str, ...], options: DataOptions, *, numbers: bool
+) -> None:
     counts = np.bincount(train.y, minlength=len(classes))
     few = np.flatnonzero(counts < options.min_per_class)
+    if numbers and len(few) > FEW:
+        raise DataError(
+            f"{name}: the label has {len(classes)} different numbers in {len(train.y)} samples, like a "
+            "quantity; only classes can be predicted: make it a few classes, such as low, middle and high"
+        )
     if len(few):
         small = listing([f"{classes[label]} ({counts[label]})" for label in few])
         raise DataError(
             f"{name}: too few training samples in the class {small}; "
-            f"at least {options.min_per_class} are needed (data.min_per_class)"
+            f"at least {options.min_per_class} are needed (--data.min-per-class)"
         )
 
 
@@ -117,11 +158,11 @@ def _small_classes(parts: dict[str, Part], classes: tuple[str, ...]) -> list[str
     few = [f"{classes[label]} ({counts[label]})" for label in np.flatnonzero(counts < FEW)]
     if few:
         notes.append(f"classes with fewer than {FEW} training samples: {listing(few)}")
-    elif counts.max() > 10 * counts.min():
+    elif counts.max() > UNEVEN * counts.min():
         small, large = classes[int(counts.argmin())], classes[int(counts.argmax())]
         notes.append(
             f"the classes are uneven: {shown(large)} has {counts.max()} samples, "
-            f"{shown(small)} {counts.min()}"
+            f"{shown(small)} {counts.min()}; --training.class-weights balanced makes them count alike"
         )
     for part, content in parts.items():
         absent = np.flatnonzero(np.bincount(content.y, minlength=len(classes)) == 0)

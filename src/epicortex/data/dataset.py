@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MAX_CLASSES = 100_000
+DEEP = 16
+"""The bits of a pixel that pictures of more than 8 bits are taken to use, unless their data set says less."""
+LabelKind = Literal["text", "integer", "boolean"]
 _PARTS = ("x_train", "y_train", "x_test", "y_test", "x_val", "y_val")
 
 
@@ -110,6 +113,12 @@ class DataSet:
     """The cache file the arrays are mapped from; None where they are in memory."""
     notes: tuple[str, ...] = ()
     """What a person should be told about this data."""
+    bits: int = DEEP
+    """How many bits a pixel had in picture files that have more than 8; the highest 8 were read."""
+    columns: tuple[str, ...] = ()
+    """The names of a table's columns, in the order of the inputs, where it has names."""
+    label_kind: LabelKind = "text"
+    """What the labels were before they became names of classes, so that a champion answers likewise."""
     digest: str = field(default="")
     """A hash of all that can change a result: arrays, classes, scaling. Computed if not given."""
 
@@ -174,6 +183,9 @@ class DataSet:
                 scaling=Scaling.from_json(about["scaling"]),
                 notes=tuple(about["notes"]),
                 digest=about["digest"],
+                bits=about.get("bits", DEEP),
+                columns=tuple(about.get("columns", ())),
+                label_kind=about.get("label_kind", "text"),
                 path=path.absolute(),
                 **arrays,
             )
@@ -201,6 +213,9 @@ class DataSet:
             "notes": list(self.notes),
             "digest": self.digest,
             "fingerprint": fingerprint,
+            "bits": self.bits,
+            "columns": list(self.columns),
+            "label_kind": self.label_kind,
         }
         return {"epicortex.data": json.dumps(about)}
 
@@ -254,6 +269,8 @@ def _check(data: DataSet) -> None:
         raise DataError(
             f"the scaling has {len(data.scaling.mean)} entries for {shape[0]} channels or columns"
         )
+    if data.columns and (len(shape) != 1 or len(data.columns) != shape[0]):
+        raise DataError(f"there are {len(data.columns)} names for samples of {shape}")
     if (data.x_val is None) != (data.y_val is None):
         raise DataError("x_val and y_val are only of use together")
     pairs = [("train", data.x_train, data.y_train), ("test", data.x_test, data.y_test)]
@@ -281,11 +298,20 @@ def _about(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     except (KeyError, ValueError, RecursionError):
         raise DataError(f"{path} is not a data set of EpiCortex") from None
     texts, lists = ("name", "digest", "fingerprint"), ("classes", "notes")
+    if isinstance(about, dict):
+        about = {"columns": [], **about}
     if not (
         isinstance(about, dict)
         and {*texts, *lists, "format", "scaling"} <= set(about)
         and all(isinstance(about[key], str) for key in texts)
-        and all(isinstance(about[key], list) and all(isinstance(s, str) for s in about[key]) for key in lists)
+        and all(
+            isinstance(about[key], list) and all(isinstance(s, str) for s in about[key])
+            for key in (*lists, "columns")
+        )
+    ):
+        raise DataError(f"{path} does not describe a data set of EpiCortex")
+    if about.get("bits", DEEP) not in range(8, DEEP + 1) or about.get("label_kind", "text") not in get_args(
+        LabelKind
     ):
         raise DataError(f"{path} does not describe a data set of EpiCortex")
     if about["format"] != FORMAT:

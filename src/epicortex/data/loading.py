@@ -17,16 +17,21 @@ from epicortex.data.dataset import FORMAT, DataSet
 from epicortex.data.options import DataOptions, Progress
 from epicortex.data.places import cache_dir, cache_path
 from epicortex.data.places import data_dir as _data_dir
+from epicortex.data.readers.archive import ARCHIVES, is_archive, unpacked
 from epicortex.data.readers.arrays import from_arrays, from_torch, is_torch_dataset
 from epicortex.data.readers.builtin import BuiltIn, locate, missing_error, prepare
 from epicortex.data.readers.folder import from_folder
+from epicortex.data.readers.items import from_collections, is_collection
+from epicortex.data.readers.labelled import from_labels, labels_beside
 from epicortex.data.readers.npz import from_npz
 from epicortex.data.readers.table import from_csv, from_parquet
-from epicortex.data.scanning import scan
+from epicortex.data.scanning import Listing, class_folders, scan
 from epicortex.errors import DataError, UnwritableError
 
 DEFAULTS = DataOptions()
 _FILES: dict[str, Callable[..., DataSet]] = {".npz": from_npz, ".csv": from_csv, ".parquet": from_parquet}
+#: Counts up when sources are read otherwise than before, so that no cache of before is taken.
+_READING = 2
 #: How much of the sources is read to tell that they are the same: some megabytes at most.
 _SAMPLED_FILES = 64
 _SAMPLED_BLOCKS = 8
@@ -53,7 +58,7 @@ def load(
         return load_built_in(BUILT_INS[source], folder)
     if isinstance(source, (str, Path)):
         return _load_path(Path(source), folder, options, progress)
-    return _load_object(source, options, progress)
+    return _load_object(source, folder, options, progress)
 
 
 def _load_path(path: Path, data: Path, options: DataOptions, progress: Progress | None) -> DataSet:
@@ -68,27 +73,65 @@ def _load_path(path: Path, data: Path, options: DataOptions, progress: Progress 
         raise _unknown(str(path))
     if path.suffix == ".safetensors" and path.is_file():
         return DataSet.open(path, verify=True)
-    make: Callable[[], DataSet]
-    if path.is_dir():
-        listing = scan(path)
-        sources = listing.paths()
-        about = [path.absolute(), *listing.notes]
-        make = partial(from_folder, listing, options=options, spool=cache_dir(data), progress=progress)
-    elif path.is_file() and path.suffix.lower() in _FILES:
-        sources, about = [path], []
-        make = partial(_FILES[path.suffix.lower()], path, options=options)
-    else:
-        raise DataError(
-            f"{path} is no data set: a folder of pictures or a file ending in {', '.join(_FILES)} is needed"
-        )
+    sources, about, make = _plan(path, cache_dir(data), options, progress)
     # Threads change how fast pictures are read, not what is read.
     settings = replace(options, decode_workers=None)
     key = f"{path.resolve()} {settings}"
     return cached(data, path.resolve().name, key, fingerprint(sources, settings, *about), make)
 
 
-def _load_object(source: Any, options: DataOptions, progress: Progress | None) -> DataSet:
-    """Arrays or torch data sets, which stay in memory."""
+def _plan(
+    path: Path, spool: Path | None, options: DataOptions, progress: Progress | None
+) -> tuple[list[Path], list[object], Callable[[], DataSet]]:
+    """What a data set depends on, and how it is made."""
+    if path.is_file() and is_archive(path):
+        return [path], [], partial(_from_archive, path, options=options, spool=spool, progress=progress)
+    found = None
+    if path.is_dir():
+        found = listed(path, options)
+    elif path.is_file() and path.suffix.lower() == ".csv":
+        found = from_labels(path, options)
+    if found is not None:
+        table = [path] if path.is_file() else [] if (csv := labels_beside(path)) is None else [csv]
+        pictures = [one for one in found.paths() if isinstance(one, Path)]
+        make = partial(from_folder, found, options=options, spool=spool, progress=progress)
+        return [*pictures, *table], [path.absolute(), *found.notes], make
+    if path.is_file() and path.suffix.lower() in _FILES:
+        return [path], [], partial(_FILES[path.suffix.lower()], path, options=options)
+    raise DataError(
+        f"{path} is no data set: a folder of pictures, a zip or tar of one ({', '.join(ARCHIVES)}), or a "
+        f"file ending in {', '.join(_FILES)} is needed"
+    )
+
+
+def listed(folder: Path, options: DataOptions) -> Listing:
+    """The pictures of a folder: by a CSV file in it that names them, or by the folders they are in."""
+    table = labels_beside(folder)
+    asked = options.image_column is not None or options.group_column is not None
+    if table is not None and (asked or len(class_folders(folder)) < 2):
+        found = from_labels(table, options)
+        if found is not None:
+            return replace(found, root=folder, name=folder.resolve().name)
+    if options.group_column is not None:
+        raise DataError(f"{folder} holds no CSV file with the column {options.group_column!r} in it")
+    return scan(folder, options.group_level)
+
+
+def _from_archive(
+    path: Path, *, options: DataOptions, spool: Path | None, progress: Progress | None
+) -> DataSet:
+    with unpacked(path, options, spool) as folder:
+        found = replace(listed(folder, options), name=path.name.split(".")[0] or "archive")
+        try:
+            return from_folder(found, options=options, spool=spool, progress=progress)
+        except DataError as error:
+            raise DataError(str(error).replace(str(folder), str(path))) from None
+
+
+def _load_object(source: Any, data: Path, options: DataOptions, progress: Progress | None) -> DataSet:
+    """Arrays, which stay in memory, torch data sets, and other collections of pictures."""
+    if (parts := _collections(source)) is not None:
+        return from_collections(parts, options=options, spool=cache_dir(data), progress=progress)
     if is_torch_dataset(source):
         return from_torch(source, options=options, progress=progress)
     if isinstance(source, Mapping):
@@ -100,8 +143,19 @@ def _load_object(source: Any, options: DataOptions, progress: Progress | None) -
             return from_arrays(dict(zip(_ORDER, source, strict=False)), options=options)
     raise DataError(
         f"a data set cannot be made from {type(source).__name__}: give a built-in name, a path, (x, y), "
-        "(x_train, y_train, x_test, y_test) or a torch Dataset"
+        "(x_train, y_train, x_test, y_test), a torch Dataset or a Hugging Face dataset"
     )
+
+
+def _collections(source: Any) -> Mapping[str, Any] | None:
+    """The parts of data that is collections of pictures; None where it is something else."""
+    if is_collection(source):
+        return {"train": source}
+    if isinstance(source, Mapping) and source and all(map(is_collection, source.values())):
+        return source
+    if isinstance(source, tuple | list) and len(source) == 2 and all(map(is_collection, source)):
+        return {"train": source[0], "test": source[1]}
+    return None
 
 
 def load_built_in(spec: BuiltIn, data: Path) -> DataSet:
@@ -124,7 +178,7 @@ def fingerprint(paths: Iterable[Path], *about: object) -> str:
         sample = [_sampled(path) for path in files[:: max(1, len(files) // _SAMPLED_FILES)]]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
-    everything = [FORMAT, facts, sample, [repr(item) for item in about]]
+    everything = [FORMAT, _READING, facts, sample, [repr(item) for item in about]]
     return hashlib.sha256(json.dumps(everything).encode()).hexdigest()
 
 

@@ -37,6 +37,12 @@ class DataOptions:
     """Where arrays have their channels."""
     label_column: str | None = None
     """The column of a table that holds the class; None looks for label, class, target or y."""
+    image_column: str | None = None
+    """The column of a CSV file that names pictures; None looks for one whose cells end like pictures."""
+    group_column: str | None = None
+    """The column that says what must not be in two parts at once, such as a patient or a plate."""
+    group_level: int | None = None
+    """The same for folders: how many levels below the folder of the class the folder of a group is."""
     unreadable: Unreadable = "refuse"
     """What happens if a picture does not open: "refuse" the data, or "skip" the picture and say so."""
     test_fraction: float = 0.2
@@ -55,6 +61,8 @@ class DataOptions:
             raise DataError(f"data.image_size is {self.image_size}; each side must be from 1 to 4096")
         if not 0 <= self.test_fraction < 1:
             raise DataError(f"data.test_fraction is {self.test_fraction}; it must be from 0 to below 1")
+        if self.group_level is not None and self.group_level < 1:
+            raise DataError(f"data.group_level is {self.group_level}; it must be at least 1")
         for name in ("max_side", "min_per_class", "max_pixels", "max_bytes"):
             if getattr(self, name) < 1:
                 raise DataError(f"data.{name} is {getattr(self, name)}; it must be at least 1")

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epicortex.data.readers.pictures import ENDINGS
-from epicortex.data.wording import shown
+from epicortex.data.dataset import LabelKind
+from epicortex.data.readers.pictures import ENDINGS, Source
+from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
 
-_SPLITS = {
+SPLITS = {
     "train": "train",
     "training": "train",
     "val": "val",
@@ -29,40 +30,91 @@ class Listing:
     """The pictures found: for each part (train, val, test) the files with their classes."""
 
     root: Path
-    files: dict[str, list[tuple[Path, str]]] = field(default_factory=dict)
+    files: dict[str, list[tuple[Source, str]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    name: str = ""
+    """What the data is called, where that is not the name of its folder."""
+    groups: dict[Source, str] = field(default_factory=dict)
+    """What must not be in two parts at once, such as a patient: by picture."""
+    kind: LabelKind = "text"
+    """What the labels are."""
 
-    def paths(self) -> list[Path]:
+    def paths(self) -> list[Source]:
         """All pictures, in order."""
         return [path for files in self.files.values() for path, _ in files]
 
+    def call(self, source: Source) -> str:
+        """What a picture is called when it has to be named."""
+        return str(source.relative_to(self.root)) if isinstance(source, Path) else str(source)
 
-def scan(root: Path) -> Listing:
-    """List the pictures below `root`, in an order that depends on nothing but their names."""
+
+def scan(root: Path, group_level: int | None = None) -> Listing:
+    """List the pictures below `root`, in an order that depends on nothing but their names.
+
+    With `group_level`, the folder so many levels below that of the class says what a picture belongs to.
+    """
     found = Listing(root)
     ignored: Counter[str] = Counter()
+    empty: list[str] = []
     tops = _folders(root, ignored)
     # A folder train/ with pictures of trains in it is a class; one with folders in it is a part.
-    split = any(_SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
+    split = any(SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
     for top in tops:
-        part = _SPLITS.get(top.name.lower()) if split else "train"
+        part = SPLITS.get(top.name.lower()) if split else "train"
         if part is None:
             raise DataError(
                 f"{root} has train/ and also {shown(top.name)}/; beside train/ only val/ and test/ may be"
             )
         for folder in _folders(top, ignored) if split else [top]:
-            files = [(path, folder.name) for path in _pictures(folder, root.resolve(), ignored)]
+            own: Counter[str] = Counter()
+            files = [(path, folder.name) for path in _pictures(folder, root.resolve(), own)]
+            if not files and (own or part == "train"):
+                empty.append(f"{shown(folder.relative_to(root))}/ ({_counted(own) or 'empty'})")
+            ignored += own
+            if group_level is not None:
+                found.groups.update({path: _group(path, folder, group_level) for path, _ in files})
             found.files.setdefault(part, []).extend(files)
     if not any(found.files.values()):
         raise DataError(
             f"{root} holds no class folders with pictures: make one folder for each class, "
-            f"with {', '.join(sorted(ENDINGS))} files in it"
+            f"with {', '.join(sorted(ENDINGS))} files in it{_found(ignored)}"
         )
     if not found.files.get("train"):
         raise DataError(f"{root} has no pictures for training")
+    if empty:
+        raise DataError(
+            f"{root}: no pictures for a class in {listing(empty)}: files ending in "
+            f"{', '.join(sorted(ENDINGS))} are read; convert them, or remove the folder"
+        )
     found.files = {part: files for part, files in found.files.items() if files}
-    found.notes += [f"{count} {what} were ignored" for what, count in ignored.items()]
+    if ignored:
+        found.notes.append(f"ignored: {_counted(ignored)}")
     return found
+
+
+def _group(path: Path, folder: Path, level: int) -> str:
+    below = path.relative_to(folder).parts
+    if len(below) <= level:
+        raise DataError(f"{path} does not lie {level} folders below its class (--data.group-level)")
+    return "/".join(below[:level])
+
+
+def pictures_below(folder: Path) -> list[Path]:
+    """All pictures in a folder that a data set would be made of: nothing hidden, no links that lead out."""
+    return list(_pictures(folder, folder.resolve(), Counter()))
+
+
+def _counted(ignored: Counter[str]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(ignored.items(), key=lambda one: -one[1]))
+
+
+def _found(ignored: Counter[str]) -> str:
+    return f" (there are {_counted(ignored)})" if ignored else ""
+
+
+def class_folders(root: Path) -> list[Path]:
+    """The visible folders in a folder, each of which may be a class."""
+    return _folders(root, Counter())
 
 
 def _folders(folder: Path, ignored: Counter[str]) -> list[Path]:
@@ -71,7 +123,7 @@ def _folders(folder: Path, ignored: Counter[str]) -> list[Path]:
     for entry in _entries(folder):
         if entry.is_symlink() and entry.is_dir():
             ignored["links to folders"] += 1
-        elif entry.is_dir(follow_symlinks=False) and not _hidden(entry.name):
+        elif entry.is_dir(follow_symlinks=False) and not is_hidden(entry.name):
             found.append(Path(entry.path))
     return found
 
@@ -81,7 +133,7 @@ def _pictures(folder: Path, root: Path, ignored: Counter[str], depth: int = 0) -
         raise DataError(f"{folder} is too deep: pictures lie in the folder of their class")
     for entry in _entries(folder):
         path = Path(entry.path)
-        if _hidden(entry.name):
+        if is_hidden(entry.name):
             continue
         if entry.is_dir():
             if entry.is_symlink():
@@ -89,7 +141,7 @@ def _pictures(folder: Path, root: Path, ignored: Counter[str], depth: int = 0) -
             else:
                 yield from _pictures(path, root, ignored, depth + 1)
         elif path.suffix.lower() not in ENDINGS or not entry.is_file():
-            ignored["files that are no pictures"] += 1
+            ignored[f"{shown(path.suffix, 20)} files" if path.suffix else "files without an ending"] += 1
         elif entry.is_symlink() and not path.resolve().is_relative_to(root):
             ignored["links that lead out of the folder"] += 1
         else:
@@ -104,5 +156,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         raise DataError(f"{folder} cannot be read: {error.strerror or error}") from None
 
 
-def _hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder is left alone, as systems leave such behind."""
     return name.startswith((".", "__MACOSX"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from epicortex.errors import DataError
@@ -24,6 +26,36 @@ def split_validation(
     rank = np.arange(len(y)) - np.repeat(starts, counts)
     chosen = rank < np.repeat(_shares(counts, fraction), counts)
     return np.sort(order[~chosen]), np.sort(order[chosen])
+
+
+def split_groups(
+    y: np.ndarray, groups: np.ndarray, fraction: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted indices (train, held out): no group is on both sides, and classes are as even as groups allow.
+
+    >>> groups = np.repeat(np.arange(20), 5)
+    >>> train, held = split_groups(np.arange(100) % 2, groups, 0.2, seed=1)
+    >>> len(held), set(groups[train]) & set(groups[held])
+    (20, set())
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    folds = max(2, round(1 / fraction)) if fraction else 0
+    if not folds:
+        return np.arange(len(y)), np.arange(0)
+    known = len(np.unique(groups))
+    if known < folds:
+        raise DataError(
+            f"there are only {known} groups; to hold out {fraction:.0%}, at least {folds} are needed"
+        )
+    split = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # small classes are told of elsewhere
+        try:
+            train, held = next(iter(split.split(y, y, groups)))
+        except ValueError as error:
+            raise DataError(f"the groups cannot be split: {error}") from None
+    return np.sort(train), np.sort(held)
 
 
 def _shares(counts: np.ndarray, fraction: float) -> np.ndarray:

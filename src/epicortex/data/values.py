@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from epicortex.data.cachefile import chunks
-from epicortex.data.dataset import MAX_CLASSES, Scaling
+from epicortex.data.dataset import MAX_CLASSES, LabelKind, Scaling
 from epicortex.data.options import Layout
 from epicortex.errors import DataError
 
 _CHANNELS = (1, 2, 3, 4)
+#: From how many columns on a table may be signals, and how many samples are needed and looked at to tell.
+_LONG, _FEWEST, _LOOKED_AT = 32, 20, 2000
 
 
 def channels_first(x: np.ndarray, layout: Layout, name: str) -> np.ndarray:
@@ -37,7 +39,7 @@ def channels_first(x: np.ndarray, layout: Layout, name: str) -> np.ndarray:
         if first == last:
             raise DataError(
                 f"{name} has the shape {x.shape}, which does not tell where the channels are; "
-                "set data.layout to channels_first or channels_last"
+                "give --data.layout channels_first or channels_last (in Python data.layout)"
             )
         layout = "channels_first" if first else "channels_last"
     return x if layout == "channels_first" else np.moveaxis(x, -1, 1)
@@ -74,6 +76,27 @@ def measure(x: np.ndarray, divisor: float) -> Scaling:
     return Scaling(divisor, tuple((mean / divisor).tolist()), tuple((std / divisor).tolist()))
 
 
+def signals(x: np.ndarray) -> list[str]:
+    """A note where the columns of a table look like the values of a signal, one after another.
+
+    >>> signals(np.cumsum(np.random.default_rng(1).normal(size=(50, 64)), axis=1))[0][:40]
+    'neighbouring columns are alike, as in si'
+    """
+    some = np.asarray(x[:_LOOKED_AT], np.float64)
+    if some.shape[1] < _LONG or len(some) < _FEWEST:
+        return []
+    deviation = some.std(axis=0)
+    some = (some - some.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
+    near = float(np.mean(some[:, 1:] * some[:, :-1]))
+    far = float(np.mean(some * np.roll(some, some.shape[1] // 2, axis=1)))
+    if near < 0.4 or near - abs(far) < 0.2:
+        return []
+    return [
+        f"neighbouring columns are alike, as in signals, but {x.shape[1]} columns are a table: give arrays "
+        f"of the shape samples × 1 × {x.shape[1]} (x[:, None]) for networks with convolutions"
+    ]
+
+
 def encode_labels(parts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
     """Labels as numbers from 0, and the class names in sorted order; the training part has every class.
 
@@ -97,6 +120,15 @@ def encode_labels(parts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tupl
             raise DataError(f"{name} has the class {str(y[strange][0])!r:.60}, which y_train does not have")
         encoded[name] = place.astype(np.int64)
     return encoded, names
+
+
+def label_kind(y: np.ndarray) -> LabelKind:
+    """What labels are, before they are names of classes.
+
+    >>> label_kind(np.array([0, 1])), label_kind(np.array(["cat"]))
+    ('integer', 'text')
+    """
+    return "boolean" if y.dtype.kind == "b" else "integer" if y.dtype.kind in "iuf" else "text"
 
 
 def _plain_labels(y: np.ndarray, name: str) -> np.ndarray:

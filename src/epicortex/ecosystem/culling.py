@@ -72,7 +72,7 @@ def drawn_out(
     warnings: tuple[str, ...] = ()
     if surplus > len(candidates):
         warnings = (
-            f"generation {generation}: {len(networks) - len(drawn)} networks stay, more than max_networks "
+            f"{len(networks) - len(drawn)} networks stay, more than max_networks "
             f"({most}), since all of them are newborns or champions",
         )
     survivors = tuple(network for network in networks if network.id not in drawn)

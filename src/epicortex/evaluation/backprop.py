@@ -23,11 +23,12 @@ from epicortex.evaluation import scoring
 from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.checks import check_training, find_device
 from epicortex.evaluation.evaluator import Evaluator, Pace
+from epicortex.evaluation.figures import Verdict, counted, fit_temperature
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
 from epicortex.evaluation.groups import ParameterGroups
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
-from epicortex.evaluation.samples import class_weights, fitness_samples
+from epicortex.evaluation.samples import class_weights, fitness_samples, split
 from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
 from epicortex.families.family import Family, HasAverages, HasMemory, Shape
 
@@ -93,6 +94,26 @@ class Backprop:
         if data is None or self.training.fitness_on == "test" or not len(data.y_test):
             return None
         return scoring.score(phenotype, self.family, data, "test").accuracy
+
+    def judge(self, phenotype: Any, data: DataSet | None) -> Verdict:
+        """What the test set says, class by class, and the temperature that the validation set asks for."""
+        if data is None or self.training.fitness_on == "test":
+            return Verdict()
+        cpu, classes = torch.device("cpu"), len(data.classes)
+        _, held = fitness_samples(data, self.training, self.seed, cpu)
+        logits = scoring.logits(phenotype, self.family, held, classes)
+        learnt = data.x_val is not None and np.may_share_memory(data.x_val, data.x_train)
+        temperature = None if learnt else fit_temperature(logits.numpy(), held.labels.numpy())
+        if not len(data.y_test):
+            return Verdict(temperature=temperature)
+        samples = split(data, "test", cpu)
+        logits = scoring.logits(phenotype, self.family, samples, classes)
+        fitness = None
+        if self.training.fitness != "accuracy":
+            fitness = scoring.measured(logits, samples.labels, self.training, self.fitness).fitness
+        return Verdict(
+            counted(logits.argmax(1).numpy(), samples.labels.numpy(), classes, fitness), temperature
+        )
 
 
 class Trainer:

@@ -126,8 +126,8 @@ def fitness_samples(
     if training.fitness_on == "test":
         if len(data.y_test) == 0:
             raise ConfigError(
-                f"training.fitness_on is 'test', but {data.name} has no test samples; set it to "
-                "'validation', or give data.test_fraction"
+                f"training.fitness_on is 'test', but {data.name} has no test samples; give "
+                "--training.fitness-on validation, or a --data.test-fraction above 0"
             )
         return split(data, "train", device), split(data, "test", device)
     if data.x_val is not None:

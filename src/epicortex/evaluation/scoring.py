@@ -26,7 +26,7 @@ from epicortex.evaluation.fitness import (
     balanced_accuracy,
     confusion_matrix,
 )
-from epicortex.evaluation.samples import split
+from epicortex.evaluation.samples import Samples, split
 from epicortex.families.family import Array, Family, Outline
 
 if TYPE_CHECKING:
@@ -56,19 +56,31 @@ def score(
     device: torch.device | None = None,
 ) -> Score:
     """How a network does on a part of the data as stored: train, test or validation."""
-    device = device or torch.device("cpu")
-    samples = split(data, part, device)
-    model = build(family, phenotype, device)
-    size = batch_size(family.outline(family.encode(phenotype)[0]))
-    with fixed_arithmetic(device):
-        logits = outputs(model, samples.chunks(size), len(samples), len(data.classes))
-    predictions, labels = logits.argmax(1), samples.labels.cpu()
+    samples = split(data, part, device or torch.device("cpu"))
+    answered = logits(phenotype, family, samples, len(data.classes), device=device)
+    predictions, labels = answered.argmax(1), samples.labels.cpu()
     return Score(
         accuracy(predictions, labels),
         balanced_accuracy(predictions, labels),
         confusion_matrix(predictions, labels, len(data.classes)).numpy(),
         predictions.numpy(),
     )
+
+
+def logits(
+    phenotype: Any,
+    family: Family[Any],
+    samples: Samples,
+    classes: int,
+    *,
+    device: torch.device | None = None,
+) -> Tensor:
+    """What a network gives for samples [samples, classes]; the same bits wherever and whenever."""
+    device = device or torch.device("cpu")
+    model = build(family, phenotype, device)
+    size = batch_size(family.outline(family.encode(phenotype)[0]))
+    with fixed_arithmetic(device):
+        return outputs(model, samples.chunks(size), len(samples), classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -273,6 +273,18 @@ class HasMemory(Protocol[P]):
 
 
 @runtime_checkable
+class HasTransfer(Protocol[P]):
+    """A family that can make a network for its problem of one for another."""
+
+    def adapted(self, phenotype: P, rows: Sequence[int | None], rng: np.random.Generator) -> tuple[P, int]:
+        """The network with another input and other outputs, and how many layers it keeps.
+
+        `rows` says for each output which old one it goes on from; None is drawn new. A network that cannot
+        be fitted is a `GenomeError`.
+        """
+
+
+@runtime_checkable
 class HasAverages(Protocol[P]):
     """A family whose phenotypes hold, beside the weights that go on learning, the mean of the last ones."""
 

@@ -39,7 +39,8 @@ def found(
         wanted.setdefault(key, []).append(place)
     classes = {name for name, _ in wanted}
     files = [(path, label) for path, label in listing.files.get("test") or listing.files["train"]]
-    mine = [(path, label) for path, label in files if label in classes]
+    # what lies in an archive has no file of its own to name
+    mine = [(path, label) for path, label in files if label in classes and isinstance(path, Path)]
     if len(mine) > MOST_FILES:
         return {}
     origins: dict[int, Path] = {}

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from epicortex import registry, tasks
+from epicortex import randomness, registry, tasks
 from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
 from epicortex.data import DataOptions, DataSet, Progress, Scaling, load
 from epicortex.data.catalog import BUILT_INS
+from epicortex.data.dataset import DEEP
 from epicortex.ecosystem import census
 from epicortex.ecosystem.comparison import loss
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.ecosystem.strategies import Strategies
-from epicortex.errors import ConfigError
+from epicortex.errors import ConfigError, GenomeError
+from epicortex.evaluation.figures import Verdict
 from epicortex.evolution import Evolution
-from epicortex.families.family import Family, HasAverages, Problem
+from epicortex.families.family import Family, HasAverages, HasTransfer, Problem
 from epicortex.machine import too_much
 from epicortex.randomness import generator
 from epicortex.run.subject import Subject
@@ -92,6 +94,53 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
         if kind != "task" and len(own) == 1 and fields.value_of(config, setting) not in own:
             changes[setting] = next(iter(own))
     return settings.changed(config, **fields.by_section(changes))
+
+
+def advice(config: Config) -> str | None:
+    """What a person should know about these settings before a run begins."""
+    own = config.evolution
+    if own.evolve and own.selection == "paper" and own.initial_networks == 1:
+        return (
+            "a single network has no mate, and so no offspring: it will only be trained; "
+            "--evolution.initial-networks 2 or more let it evolve"
+        )
+    return None
+
+
+def fitted(
+    ancestor: Any, config: Config, subject: Subject, extensions: Extensions, note: Callable[[str], None]
+) -> Any:
+    """An ancestor that fits the data: a champion for other classes, channels or sizes is made to.
+
+    Layers that fit are kept, known classes keep their outputs, and all else is drawn new.
+    """
+    if not isinstance(ancestor, Champion):
+        return ancestor
+    before = Problem(tuple(ancestor.outline.input_shape), ancestor.outline.outputs)
+    if before == subject.problem and ancestor.classes == subject.classes:
+        return ancestor
+    if ancestor.family.name != config.family:
+        raise ConfigError(
+            f"the champion to start from is of the family {ancestor.family.name}, this run is of "
+            f"{config.family}: give --family {ancestor.family.name}, or a preset of that family"
+        )
+    family = make_family(config, subject, extensions)
+    if not isinstance(family, HasTransfer):
+        raise ConfigError(f"networks of the family {family.name} cannot be fitted to other data")
+    known = {name: place for place, name in enumerate(ancestor.classes)}
+    rows = [known.get(name) for name in subject.classes]
+    rng = randomness.generator(config.evolution.seed, "transfer")
+    try:
+        network, kept = family.adapted(ancestor.phenotype, rows, rng)
+    except GenomeError as error:
+        raise ConfigError(f"the champion to start from does not fit this data: {error}") from None
+    same = sum(row is not None for row in rows)
+    note(
+        f"starting from a champion for {len(ancestor.classes)} classes of {ancestor.facts.data}: "
+        f"{kept} layers below the outputs are kept, and the outputs of {same} classes; "
+        f"{len(rows) - same} outputs are new"
+    )
+    return network
 
 
 def _described(ancestor: Any) -> Any:
@@ -211,12 +260,26 @@ def make_recipe(config: Config, family: Family[Any], subject: Subject, extension
 
 
 def describe_champion(
-    state: EcosystemState, config: Config, subject: Subject, family: Family[Any], *, test: float | None = None
+    state: EcosystemState,
+    config: Config,
+    subject: Subject,
+    family: Family[Any],
+    *,
+    test: float | None = None,
+    verdict: Verdict | None = None,
 ) -> Champion | None:
     """The run's champion with all that is needed to use it; None before the first generation is complete."""
     if state.champion is None or state.champion.fitness is None:
         return None
-    return _model(state.champion, state.champion_generation, config, subject, family, test)
+    return _model(state.champion, state.champion_generation, config, subject, family, test, verdict)
+
+
+def judged(recipe: Recipe, phenotype: Any, subject: Subject) -> tuple[float | None, Verdict]:
+    """The champion's figure on the test set, and what else the evaluator can tell, if it can."""
+    if not hasattr(recipe, "judge"):
+        return recipe.test(phenotype, subject.data), Verdict()
+    verdict: Verdict = recipe.judge(phenotype, subject.data)
+    return (verdict.test.accuracy if verdict.test else None), verdict
 
 
 def smaller_models(
@@ -229,9 +292,9 @@ def smaller_models(
     others = [group for species, group in groups.items() if species != state.champion.species]
     found = []
     for network in (min(group, key=lambda one: (loss(one), one.id)) for group in others):
-        model = _model(network, state.generation, config, subject, family, None)
-        test = recipe.test(model.phenotype, subject.data)
-        found.append(_model(network, state.generation, config, subject, family, test))
+        model = _model(network, state.generation, config, subject, family)
+        test, verdict = judged(recipe, model.phenotype, subject)
+        found.append(_model(network, state.generation, config, subject, family, test, verdict))
     return found
 
 
@@ -241,8 +304,10 @@ def _model(
     config: Config,
     subject: Subject,
     family: Family[Any],
-    test: float | None,
+    test: float | None = None,
+    verdict: Verdict | None = None,
 ) -> Champion:
+    verdict = verdict or Verdict()
     facts = Facts(
         classes=subject.classes,
         data=subject.name,
@@ -252,6 +317,12 @@ def _model(
         fitness_on=config.training.fitness_on if subject.data is not None else TASK,
         test_accuracy=test,
         seed=config.evolution.seed,
+        fitness_name=config.training.fitness if config.evaluator == "backprop" else config.evaluator,
+        test=verdict.test,
+        temperature=verdict.temperature,
+        bits=subject.data.bits if subject.data else DEEP,
+        columns=subject.data.columns if subject.data else (),
+        label_kind=subject.data.label_kind if subject.data else "text",
     )
     phenotype = family.settled(network.phenotype) if isinstance(family, HasAverages) else network.phenotype
     return Champion(phenotype, family, subject.scaling, facts)

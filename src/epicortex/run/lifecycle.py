@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epicortex import engines, markup
+from epicortex.champion import words
 from epicortex.champion.file import Champion
 from epicortex.config import Config
+from epicortex.config import resolving as settings
 from epicortex.ecosystem.history import Generation, Generations, total_seconds
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
@@ -24,13 +26,14 @@ from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
 from epicortex.registry import Parts
-from epicortex.run import assembly, consent, sizing
+from epicortex.run import assembly, consent, sizing, telling
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
 from epicortex.run.subject import Subject
 from epicortex.storage import RunFolder, RunInfo, checkpoint
 from epicortex.storage.checkpoint import Checkpoint
+from epicortex.text import plural
 from epicortex.versions import versions
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERRUPTED", "Result", "Watcher", "evolve", "resume"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What a run came to."""
 
@@ -77,6 +80,16 @@ class Result:
         }
         return f"{markup.table(rows)}{markup.curves(curves)}{champion}"
 
+    def __repr__(self) -> str:
+        """One line: what came out, and where it is."""
+        what = "no champion yet"
+        if self.champion is not None:
+            size = plural(self.champion.outline.parameters, "parameter")
+            what = f"{words.headline(self.champion.facts)}; {size}"
+        generations = plural(len(self.history), "generation")
+        where = "kept in memory" if self.folder is None else f"in {self.folder}"
+        return f"<Result: {what}; {generations}, {self.stop_reason}; {where}>"
+
     @property
     def interrupted(self) -> bool:
         """Whether the run was asked to stop before its end."""
@@ -85,7 +98,7 @@ class Result:
 
 def evolve(
     data: Any,
-    config: Config | None = None,
+    config: Config | Mapping[str, Any] | None = None,
     *,
     out: Path | str | None = None,
     operators: Sequence[Operator] = (),
@@ -101,8 +114,12 @@ def evolve(
     command: str = "",
     plans: Mapping[int, Plan] | None = None,
     began: float | None = None,
+    progress: bool | None = None,
 ) -> Result:
     """Evolve networks for a data set: a built-in name, a path, arrays, a torch `Dataset` or a `DataSet`.
+
+    `config` is what `epicortex.configure` gives, or only what is to differ from the preset `default`, such as
+    {"evolution.generations": 20}.
 
     With an evaluator of one's own that needs no data, a `Problem` will do. `parts` are a family, an evaluator
     or strategies of one's own, such as {"selection": Tournament}; an evaluator may be a plain function
@@ -113,19 +130,26 @@ def evolve(
     `engine` that is given is prepared here and closed by its owner.
 
     `plans` are those of another planned run (`storage.plans.read`), with whose settings this one repeats it.
-    The minutes of a run count from now, or from `began` (as `time.monotonic` tells).
+    The minutes of a run count from now, or from `began` (as `time.monotonic` tells). Without a `watcher`,
+    `progress` prints a line a generation; by default in terminals and notebooks.
     """
+    extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
+    config = assembly.default_config(data, extensions.parts) if config is None else settings.of(config)
+    if watcher is None and telling.wanted(progress):
+        counted = config.evolution.budget != "planned" and config.evolution.minutes is None
+        watcher = telling.Told(config.evolution.generations if counted else None)
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     hooks.began = hooks.began if began is None else began
-    extensions = Extensions(operators, fitness, optimiser, engine, assembly.parts_by_name(parts))
-    config = assembly.named(
-        config or assembly.default_config(data, extensions.parts), data, extensions, ancestor
-    )
+    config = assembly.named(config, data, extensions)
+    if (advice := assembly.advice(config)) is not None:
+        hooks.watcher.note(advice)
     with ExitStack() as stack:
         workers = engine or stack.enter_context(engines.create(config.training.engine, None, config))
         subject = assembly.subject(data, config, hooks.watcher.reading, extensions.parts)
         for note in subject.notes:
             hooks.watcher.note(note)
+        ancestor = assembly.fitted(ancestor, config, subject, extensions, hooks.watcher.note)
+        config = assembly.named(config, data, extensions, ancestor)
         family = assembly.make_family(config, subject, extensions)
         config = assembly.with_backend(config, family, subject, extensions)
         network = _network(ancestor)
@@ -259,8 +283,8 @@ class _Run:
                 state, reason = loop.run(state, start.digest if start else None)
             best, test = described(state), None
             if best and reason != INTERRUPTED:
-                test = self.recipe.test(best.phenotype, self.subject.data)
-                best = described(state, test=test)
+                test, verdict = assembly.judged(self.recipe, best.phenotype, self.subject)
+                best = described(state, test=test, verdict=verdict)
                 if recorder and best:
                     recorder.champion(best)
                     recorder.front(assembly.smaller_models(state, config, self.subject, family, self.recipe))

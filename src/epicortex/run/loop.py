@@ -192,6 +192,8 @@ class Loop:
         if self.recorder and snapshot:
             self.recorder.generation(step.evaluated, snapshot, counted, best)
         self.hooks.watcher.generation(tally, seconds)
+        for warning in tally.warnings:
+            self.hooks.watcher.note(f"generation {tally.generation}: {warning}")
         if self.hooks.on_generation:
             self.hooks.on_generation(counted)
         if self.hooks.on_champion and best:

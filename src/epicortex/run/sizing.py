@@ -81,7 +81,7 @@ def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine)
     parameters = config.residual.start_parameters or most_parameters(shape, learnt, outputs)
     largest = _founder(config, family, cost, parameters)
     one_core = speed / workers
-    samples = len(data.y_test) + (1 + 1 / workers) * scored
+    samples = len(data.y_test) + (2 + 1 / workers) * scored
     reserve = _MARGIN * _SCORING * family.cost(largest) * samples / one_core + 1.0
     return counted(
         settings.changed(

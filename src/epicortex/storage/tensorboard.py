@@ -33,9 +33,10 @@ _ECOSYSTEM: Final = (
 _MUTATIONS: Final = ("mutations", "mutations_refused", "mutations_failed")
 _SIZES: Final = ("champion_parameters", "mean_parameters")
 _SECONDS: Final = ("train_seconds", "evolve_seconds", "seconds")
+#: TensorBoard opens on the first group by its name, which is fitness.
 TAGS: Final[Mapping[str, str]] = {
     **_FITNESS,
-    **{name: f"ecosystem/{name}" for name in _ECOSYSTEM},
+    **{name: f"networks/{name}" for name in _ECOSYSTEM},
     **{name: f"mutations/{name}" for name in _MUTATIONS},
     **{name: f"parameters/{name}" for name in _SIZES},
     **{name: f"time/{name}" for name in _SECONDS},

@@ -12,7 +12,7 @@ import numpy as np
 from epicortex.data.assemble import Part, assemble
 from epicortex.data.dataset import DataSet
 from epicortex.data.options import DataOptions, Progress
-from epicortex.data.values import as_inputs, channels_first, encode_labels
+from epicortex.data.values import as_inputs, channels_first, encode_labels, label_kind
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
 
@@ -26,8 +26,13 @@ def from_arrays(
     options: DataOptions,
     classes: Sequence[str] | None = None,
     notes: Sequence[str] = (),
+    groups: Any | None = None,
+    columns: Sequence[str] = (),
 ) -> DataSet:
-    """Make a data set of `x_train` and `y_train`, and likewise test and val where they are given."""
+    """Make a data set of `x_train` and `y_train`, and likewise test and val where they are given.
+
+    `groups` says what each training sample belongs to; samples of one group are split off together.
+    """
     present = [part for part in PARTS if f"x_{part}" in arrays or f"y_{part}" in arrays]
     for part in present or ["train"]:
         if f"x_{part}" not in arrays or f"y_{part}" not in arrays:
@@ -45,13 +50,22 @@ def from_arrays(
         raise DataError(f"{name}: x_train is empty")
     inputs, divisor = as_inputs({key: channels_first(x, options.layout, key) for key, x in xs.items()})
     _check_alike(name, inputs)
+    own = _names(names, classes)
+    grouped = _groups(arrays.get("groups") if groups is None else groups, len(labels["y_train"]), name)
     return assemble(
         name,
-        {part: Part(_frozen(inputs[f"x_{part}"]), labels[f"y_{part}"]) for part in present},
-        classes=_names(names, classes),
+        {
+            part: Part(
+                _frozen(inputs[f"x_{part}"]), labels[f"y_{part}"], groups=grouped if part == "train" else None
+            )
+            for part in present
+        },
+        classes=own,
+        kind=label_kind(_array(arrays["y_train"], "y_train")) if own == names else "text",
         divisor=divisor,
         options=options,
         notes=notes,
+        columns=columns,
     )
 
 
@@ -139,6 +153,15 @@ def _frozen(x: np.ndarray) -> np.ndarray:
     view = x.view()
     view.flags.writeable = False
     return view
+
+
+def _groups(groups: Any | None, samples: int, name: str) -> np.ndarray | None:
+    if groups is None:
+        return None
+    found = _array(groups, "groups").astype(np.str_)
+    if found.shape != (samples,):
+        raise DataError(f"{name}: groups has the shape {found.shape}; one for each of {samples} is needed")
+    return found
 
 
 def _check_alike(name: str, inputs: Mapping[str, np.ndarray]) -> None:

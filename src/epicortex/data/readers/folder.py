@@ -18,9 +18,9 @@ from typing import IO, TypeVar
 import numpy as np
 
 from epicortex.data.assemble import Part, assemble
-from epicortex.data.dataset import MAX_CLASSES, DataSet
+from epicortex.data.dataset import DEEP, MAX_CLASSES, DataSet
 from epicortex.data.options import DataOptions, Progress
-from epicortex.data.readers.pictures import Look, look, read_image
+from epicortex.data.readers.pictures import Look, Source, depth, look, read_image
 from epicortex.data.scanning import Listing
 from epicortex.data.wording import listing
 from epicortex.errors import DataError
@@ -34,7 +34,7 @@ def from_folder(
     listing_: Listing, *, options: DataOptions, spool: Path | None, progress: Progress | None = None
 ) -> DataSet:
     """Decode the listed pictures; `spool` is the folder for the temporary file."""
-    name = listing_.root.resolve().name or "images"
+    name = listing_.name or listing_.root.resolve().name or "images"
     notes = list(listing_.notes)
     with warnings.catch_warnings():
         # Pillow only warns of what is refused here anyway.
@@ -45,7 +45,15 @@ def from_folder(
             parts, classes = reader.run()
     notes += reader.notes
     return assemble(
-        name, parts, classes=classes, divisor=255.0, options=options, notes=notes, gather=reader.gather
+        name,
+        parts,
+        classes=classes,
+        divisor=255.0,
+        options=options,
+        notes=notes,
+        gather=reader.gather,
+        bits=reader.bits,
+        kind=listing_.kind,
     )
 
 
@@ -69,28 +77,33 @@ class _Reader:
         self.progress = progress
         self.notes: list[str] = []
         self.bad: list[str] = []
+        self.bits = DEEP
 
     def run(self) -> tuple[dict[str, Part], tuple[str, ...]]:
         looks = dict(
             zip(self.listing.paths(), self.over(self.listing.paths(), self.peek, "looking at"), strict=True)
         )
         seen = [one for one in looks.values() if one is not None]
-        if not seen:
+        if not seen and len(looks) > 1:
             raise DataError(
                 f"none of the {len(looks)} pictures in {self.listing.root} opens: {listing(self.bad, 2)}"
             )
+        self.refuse_bad(len(looks))
         shape = self.settle(seen)
         files = {
             part: [(path, label) for path, label in files if looks[path] is not None]
             for part, files in self.listing.files.items()
         }
         classes = tuple(sorted({label for _, label in files["train"]}))
+        if lost := sorted({label for _, label in self.listing.files["train"]} - set(classes)):
+            raise DataError(f"{self.listing.root}: no picture of the class {listing(lost)} opens")
         if len(classes) > MAX_CLASSES:
             raise DataError(
                 f"{self.listing.root} has {len(classes)} classes; at most {MAX_CLASSES} are possible"
             )
         self.check_classes(files, classes)
         parts = {part: self.decode(part, files[part], shape, classes) for part in files}
+        self.refuse_bad(len(looks))
         self.report_bad(len(looks))
         return parts, classes
 
@@ -104,27 +117,48 @@ class _Reader:
         channels = 1 if gray else 3
         resized = sum(count for size, count in sizes.items() if size != (height, width))
         if resized:
-            why = "as asked" if self.options.image_size else "data.image_size sets another size"
+            why = "as asked" if self.options.image_size else "--data.image-size sets another size"
             self.notes.append(f"{resized} of {len(looks)} images were resized to {height} × {width} ({why})")
         converted = sum(one.gray != gray for one in looks)
         if converted:
             self.notes.append(
                 f"{converted} of {len(looks)} images were converted to {'gray' if gray else 'RGB'}"
             )
+        pages = sum(one.pages for one in looks)
+        if pages:
+            self.notes.append(
+                f"{pages} of {len(looks)} files hold several pictures; the first of each is read"
+            )
+        self.settle_depth(looks)
         total = len(looks) * channels * height * width
         if total > self.options.max_bytes:
             raise DataError(
                 f"{self.listing.root}: {len(looks)} images of {height} × {width} are {total >> 20} MB, but "
-                f"data.max_bytes is {self.options.max_bytes >> 20} MB; set a smaller data.image_size"
+                f"data.max_bytes is {self.options.max_bytes >> 20} MB; give a smaller --data.image-size"
             )
         return channels, height, width
 
+    def settle_depth(self, looks: list[Look]) -> None:
+        """How many bits the pictures of more than 8 bits use, all of them alike."""
+        peaks = [one.peak for one in looks if one.peak]
+        if peaks:
+            self.bits = depth(max(peaks))
+            self.notes.append(
+                f"{len(peaks)} of {len(looks)} images have more than 8 bits a pixel and reach {max(peaks)}: "
+                f"the highest 8 of {self.bits} bits are read"
+            )
+
     def decode(
-        self, part: str, files: list[tuple[Path, str]], shape: tuple[int, int, int], classes: tuple[str, ...]
+        self,
+        part: str,
+        files: list[tuple[Source, str]],
+        shape: tuple[int, int, int],
+        classes: tuple[str, ...],
     ) -> Part:
         number = {label: index for index, label in enumerate(classes)}
         labels: list[int] = []
         names: list[str] = []
+        groups: list[str] = []
         with self.scratch() as out:
             pixels = self.over(
                 [path for path, _ in files], lambda path: self.pixels(path, shape), f"reading {part}"
@@ -134,8 +168,11 @@ class _Reader:
                     continue
                 _write(out, row)
                 labels.append(number[label])
-                names.append(str(path.relative_to(self.listing.root)))
-            return Part(_mapped(out, len(labels), shape), np.array(labels, np.int64), names)
+                names.append(self.listing.call(path))
+                groups.append(self.listing.groups.get(path, ""))
+            mapped = _mapped(out, len(labels), shape)
+            grouped = np.array(groups, np.str_) if self.listing.groups else None
+            return Part(mapped, np.array(labels, np.int64), names, grouped)
 
     def gather(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The rows in a temporary file of their own, since memory may not hold them."""
@@ -150,22 +187,20 @@ class _Reader:
         except OSError as error:
             raise DataError(f"no temporary file can be made in {self.spool}: {error.strerror}") from None
 
-    def peek(self, path: Path) -> Look | None:
+    def peek(self, path: Source) -> Look | None:
         return self.attempt(lambda: look(path, self.options.max_pixels))
 
-    def pixels(self, path: Path, shape: tuple[int, int, int]) -> np.ndarray | None:
-        return self.attempt(lambda: read_image(path, shape, self.options.max_pixels))
+    def pixels(self, path: Source, shape: tuple[int, int, int]) -> np.ndarray | None:
+        return self.attempt(lambda: read_image(path, shape, self.options.max_pixels, bits=self.bits))
 
     def attempt(self, do: Callable[[], T]) -> T | None:
         try:
             return do()
         except DataError as error:
-            if self.options.unreadable == "refuse":
-                raise DataError(f'{error}; data.unreadable = "skip" leaves such pictures out') from None
             self.bad.append(str(error))
             return None
 
-    def over(self, paths: Sequence[Path], work: Callable[[Path], T], what: str) -> Iterator[T]:
+    def over(self, paths: Sequence[Source], work: Callable[[Source], T], what: str) -> Iterator[T]:
         """`work` on every path by all threads; results in order, few of them waiting at a time."""
         batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
         done = 0
@@ -176,13 +211,20 @@ class _Reader:
             if self.progress:
                 self.progress(what, done, len(paths))
 
-    def check_classes(self, files: dict[str, list[tuple[Path, str]]], classes: tuple[str, ...]) -> None:
+    def check_classes(self, files: dict[str, list[tuple[Source, str]]], classes: tuple[str, ...]) -> None:
         for part, members in files.items():
             strange = sorted({label for _, label in members} - set(classes))
             if strange:
                 raise DataError(
                     f"{self.listing.root}: {part}/ has the class {listing(strange)}, train/ has not"
                 )
+
+    def refuse_bad(self, total: int) -> None:
+        if self.bad and self.options.unreadable == "refuse":
+            few = "" if len(self.bad) == 1 else f"{len(self.bad)} of {total} pictures do not open: "
+            raise DataError(
+                f"{few}{listing(sorted(self.bad), most=20)}; --data.unreadable skip leaves such pictures out"
+            )
 
     def report_bad(self, total: int) -> None:
         if self.bad:

@@ -6,6 +6,7 @@ import csv
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +18,7 @@ from epicortex.data.readers.arrays import from_arrays
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
 
-_LABEL_NAMES = ("label", "class", "target", "y", "labels", "species")
+LABEL_NAMES = ("label", "class", "target", "y", "labels", "species")
 _INDEX_NAMES = ("", "unnamed: 0", "index", "id")
 _MAX_COLUMNS = 100_000
 _MAX_LINE = 4_000_000
@@ -28,22 +29,84 @@ _LABEL_BYTES = 16
 
 def from_csv(path: Path, *, options: DataOptions) -> DataSet:
     """Make a data set of a CSV file with a header; the delimiter may be a comma, semicolon or tab."""
+    with sound_csv(path) as rows:
+        header = next(rows, [])
+        label = _label_column(header, options, path)
+        group = _group_column(header, options, path)
+        x, y, groups = _read_rows(rows, header, label, group, path, options)
+    names = [name for index, name in enumerate(header) if index not in (label, group)]
+    return _finish(path, names, x, y, options, groups)
+
+
+def read_rows(path: Path, columns: Sequence[str], count: int) -> tuple[np.ndarray, list[int]]:
+    """The values of a CSV file that a champion takes, and the line that each row stands on.
+
+    Columns are found by their names, in any order, and others are left alone; where the champion knows no
+    names, all columns but one that is called like a label count.
+    """
+    with sound_csv(path) as rows:
+        header = next(rows, [])
+        places = _places(header, columns, count, path)
+        values, lines = array("f"), []
+        for number, row in enumerate(rows, start=2):
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise DataError(f"{path}: line {number} has {len(row)} columns, the header has {len(header)}")
+            chosen = [row[place] for place in places]
+            try:
+                values.extend(map(float, chosen))
+            except (ValueError, OverflowError):
+                raise _culprit(path, chosen, [header[place] for place in places], number) from None
+            lines.append(number)
+    x = np.frombuffer(values, np.float32).reshape(len(lines), len(places))
+    if not np.isfinite(x).all():
+        first = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
+        raise DataError(f"{path}: line {lines[first]} has values that are missing or infinite")
+    return x, lines
+
+
+def read_labelled(
+    path: Path, columns: Sequence[str], count: int, options: DataOptions, *, whole: bool
+) -> tuple[np.ndarray, list[int], list[str]]:
+    """The same with the label of each row, as the name of a class; `whole`: labels are whole numbers."""
+    x, lines = read_rows(path, columns, count)
+    with sound_csv(path) as rows:
+        label = _label_column(next(rows, []), options, path)
+        labels = [row[label].strip() for row in rows if row]
+    if whole:
+        labels = [str(int(float(one))) if _whole(one) else one for one in labels]
+    return x, lines, labels
+
+
+def _places(header: list[str], columns: Sequence[str], count: int, path: Path) -> list[int]:
+    if columns:
+        missing = [name for name in columns if name not in header]
+        if missing:
+            raise DataError(f"{path} lacks the column {listing(missing)}, which the champion was evolved on")
+        return [header.index(name) for name in columns]
+    places = list(range(len(header)))
+    if len(header) == count + 1:
+        places = [place for place, name in enumerate(header) if name.strip().lower() not in LABEL_NAMES]
+    if len(places) != count:
+        raise DataError(f"{path} has {len(header)} columns; the champion takes {count}")
+    return places
+
+
+@contextmanager
+def sound_csv(path: Path) -> Iterator[Iterator[list[str]]]:
+    """The rows of a CSV file; whatever is wrong with it is a `DataError`."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             delimiter = max(",;\t", key=stream.readline(_MAX_LINE).count)
             stream.seek(0)
-            rows = csv.reader(_lines(stream, path), delimiter=delimiter, strict=True)
-            header = next(rows, [])
-            label = _label_column(header, options, path)
-            x, y = _read_rows(rows, header, label, path, options)
+            yield csv.reader(_lines(stream, path), delimiter=delimiter, strict=True)
     except UnicodeDecodeError:
         raise DataError(f"{path} is not text in UTF-8") from None
     except csv.Error as error:
         raise DataError(f"{path} is not a sound CSV file: {error}") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    names = [name for index, name in enumerate(header) if index != label]
-    return _finish(path, names, x, y, options)
 
 
 def from_parquet(path: Path, *, options: DataOptions) -> DataSet:
@@ -117,19 +180,34 @@ def _label_column(header: Sequence[str], options: DataOptions, path: Path) -> in
             raise DataError(f"{path} has no column {options.label_column!r}; it has {listing(header, 10)}")
         return list(header).index(options.label_column)
     lower = [name.strip().lower() for name in header]
-    for name in _LABEL_NAMES:
+    for name in LABEL_NAMES:
         if name in lower:
             return lower.index(name)
     raise DataError(
-        f"{path}: which column is the class? set data.label_column to one of {listing(header, 10)}"
+        f"{path}: which column is the class? give --data.label-column, one of {listing(header, 10)}"
     )
 
 
+def _group_column(header: Sequence[str], options: DataOptions, path: Path) -> int | None:
+    if options.group_column is None:
+        return None
+    if options.group_column not in header:
+        raise DataError(f"{path} has no column {options.group_column!r}; it has {listing(header, 10)}")
+    return list(header).index(options.group_column)
+
+
 def _read_rows(
-    rows: Iterator[list[str]], header: list[str], label: int, path: Path, options: DataOptions
-) -> tuple[np.ndarray, list[str]]:
+    rows: Iterator[list[str]],
+    header: list[str],
+    label: int,
+    group: int | None,
+    path: Path,
+    options: DataOptions,
+) -> tuple[np.ndarray, list[str], list[str] | None]:
     values = array("f")
     labels: list[str] = []
+    groups: list[str] = []
+    names = [one for place, one in enumerate(header) if place not in (label, group)]
     known: dict[str, str] = {}
     room = 0
     for number, row in enumerate(rows, start=2):
@@ -137,7 +215,11 @@ def _read_rows(
             continue
         if len(row) != len(header):
             raise DataError(f"{path}: line {number} has {len(row)} columns, the header has {len(header)}")
-        name = row.pop(label).strip()
+        name = row[label].strip()
+        if group is not None:
+            groups.append(row[group].strip())
+        for place in sorted({label} if group is None else {label, group}, reverse=True):
+            del row[place]
         if name not in known:
             known[name] = name
             room += len(name)
@@ -145,16 +227,16 @@ def _read_rows(
         try:
             values.extend(map(float, row))
         except (ValueError, OverflowError):
-            raise _culprit(path, row, header, label, number) from None
+            raise _culprit(path, row, names, number) from None
         if len(values) * values.itemsize + len(labels) * _LABEL_BYTES + room > options.max_bytes:
             raise DataError(f"{path} holds more than {options.max_bytes >> 20} MB (data.max_bytes)")
     if not labels:
         raise DataError(f"{path} has a header but no rows")
-    return np.frombuffer(values, np.float32).reshape(len(labels), -1), labels
+    x = np.frombuffer(values, np.float32).reshape(len(labels), -1)
+    return x, labels, None if group is None else groups
 
 
-def _culprit(path: Path, row: list[str], header: list[str], label: int, number: int) -> DataError:
-    names = [name for index, name in enumerate(header) if index != label]
+def _culprit(path: Path, row: list[str], names: list[str], number: int) -> DataError:
     for name, cell in zip(names, row, strict=True):
         try:
             float(cell)
@@ -172,7 +254,12 @@ def _not_a_number(path: Path, name: str, cell: str, number: int | None) -> DataE
 
 
 def _finish(
-    path: Path, names: list[str], x: np.ndarray, labels: Sequence[Any] | np.ndarray, options: DataOptions
+    path: Path,
+    names: list[str],
+    x: np.ndarray,
+    labels: Sequence[Any] | np.ndarray,
+    options: DataOptions,
+    groups: Sequence[str] | None = None,
 ) -> DataSet:
     y, classes = _numbered(path, labels)
     kept, notes = [], []
@@ -186,7 +273,10 @@ def _finish(
         raise DataError(f"{path} has no column with values besides the label")
     x = x[:, kept] if notes else x
     arrays = {"x_train": x, "y_train": y}
-    return from_arrays(arrays, name=path.stem, options=options, classes=classes, notes=notes)
+    own = [names[index] for index in kept]
+    return from_arrays(
+        arrays, name=path.stem, options=options, classes=classes, notes=notes, columns=own, groups=groups
+    )
 
 
 def _numbered(path: Path, labels: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str] | None]:

@@ -22,6 +22,7 @@ from epicortex.families.layered.operators import OPERATORS, KernelOperator, Oper
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.families.layered.rules import Rules
 from epicortex.families.layered.surgery import draw_phenotype
+from epicortex.families.transfer import Rows, inherited
 from epicortex.native.program import Operation
 
 if TYPE_CHECKING:
@@ -205,6 +206,16 @@ class LayeredFamily:
         """Back from `tensors`."""
         del state
         return programs.with_tensors(phenotype, tensors)
+
+    def adapted(self, phenotype: Phenotype, rows: Rows, rng: np.random.Generator) -> tuple[Phenotype, int]:
+        """The same hidden layers for this family's problem; see `transfer`."""
+        shape = self.problem.input_shape
+        if phenotype.genome.spatial != len(shape) - 1:
+            raise GenomeError(f"a network for samples of {phenotype.genome.input_shape} cannot be fitted")
+        genome = Genome(shape, (), self.problem.outputs).replace(phenotype.genome.hidden)
+        fresh = draw_phenotype(genome, rules=self.rules, rng=rng)
+        weights, kept = inherited(fresh.weights, phenotype.weights, rows)
+        return Phenotype(genome, weights), kept
 
     def encode(self, phenotype: Phenotype) -> tuple[Any, Arrays]:
         """The genome, and for each layer from 1 its weight and bias."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from epicortex.families.residual.options import ResidualOptions
 from epicortex.families.residual.outline import cost_class, kernel_weights, outline
 from epicortex.families.residual.phenotype import Phenotype, from_arrays, to_arrays
 from epicortex.families.residual.reading import genome_from_dict, genome_from_json
+from epicortex.families.transfer import Rows, inherited
 from epicortex.native.program import Operation
 
 if TYPE_CHECKING:
@@ -210,6 +211,17 @@ class ResidualFamily:
     def settled(self, phenotype: Phenotype) -> Phenotype:
         """The average where there is one, without momentum."""
         return phenotype.settled()
+
+    def adapted(self, phenotype: Phenotype, rows: Rows, rng: np.random.Generator) -> tuple[Phenotype, int]:
+        """The same stages for this family's problem; see `transfer`."""
+        old = phenotype.settled()
+        if old.genome.spatial != len(self.problem.input_shape) - 1:
+            raise GenomeError(f"a network for samples of {old.genome.input_shape} cannot be fitted")
+        genome = replace(
+            old.genome, input_shape=self.problem.input_shape, out=tuple(range(self.problem.outputs))
+        )
+        genes, kept = inherited(draw_phenotype(genome, rng).genes, old.genes, rows)
+        return Phenotype(genome, genes), kept
 
     def encode(self, phenotype: Phenotype) -> tuple[Any, Arrays]:
         """The genome as plain JSON values, and the genes as named arrays."""

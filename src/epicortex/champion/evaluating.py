@@ -1,0 +1,232 @@
+"""A champion on labelled data of any kind: every sample is read as `predict` reads it, and answered once.
+
+What the answers amount to is counted in `evaluation.figures`; how it is shown is left to the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epicortex.champion.file import Facts, is_picture
+from epicortex.data import DataOptions, DataSet, load
+from epicortex.data.catalog import BUILT_INS
+from epicortex.data.loading import listed
+from epicortex.data.readers.archive import is_archive, unpacked
+from epicortex.data.readers.labelled import from_labels
+from epicortex.data.readers.table import read_labelled
+from epicortex.data.scanning import Listing
+from epicortex.data.wording import listing, shown
+from epicortex.errors import ConfigError, DataError
+from epicortex.evaluation.figures import Bin, Tested, calibration_error, counted, reliability
+
+Part = Literal["auto", "train", "val", "test", "all"]
+_BATCH: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one sample; classes are numbers, in the order of the champion's."""
+
+    name: str
+    label: int
+    answer: int
+    sure: float
+    """The probability of the answer."""
+    label_chance: float
+    """The probability of the right class."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """How a champion does on labelled data."""
+
+    classes: tuple[str, ...]
+    answers: list[Answer]
+    tested: Tested
+    confusion: NDArray[np.int64]
+    """How often each class (row) was taken for which (column)."""
+    bins: list[Bin]
+    """How sure it was and how often right, with the temperature of the model."""
+    calibration: float
+    """How far being sure was from being right, on average."""
+    unreadable: tuple[str, ...] = ()
+
+    def mistakes(self) -> list[Answer]:
+        """The wrong answers, those of which it was surest first."""
+        wrong = [one for one in self.answers if one.answer != one.label]
+        return sorted(wrong, key=lambda one: (-one.sure, one.name))
+
+
+def evaluate(
+    source: Any,
+    data: Any,
+    *,
+    part: Part = "auto",
+    options: DataOptions | None = None,
+    data_dir: Path | None = None,
+) -> Evaluation:
+    """How a champion does on labelled data: a run folder, a file or a module, and a data set of any kind.
+
+    Of data with several parts the test part counts, unless another `part` is asked for.
+    """
+    model = _model(source)
+    options = options or DataOptions()
+    unreadable: list[str] = []
+    names: list[str] = []
+    labels: list[int] = []
+    rows: list[NDArray[np.float64]] = []
+    for some, values, called in _batches(model, data, part, options, data_dir, unreadable):
+        rows.append(np.asarray(model.predict_proba(values), np.float64))
+        labels += called
+        names += some
+    if not names:
+        raise DataError(f"there is nothing to evaluate on: {listing(unreadable, 3) or 'the data is empty'}")
+    return _evaluated(model.facts, names, np.array(labels, np.int64), np.concatenate(rows), unreadable)
+
+
+def _evaluated(
+    facts: Facts,
+    names: Sequence[str],
+    labels: NDArray[np.int64],
+    chances: NDArray[np.float64],
+    unreadable: Sequence[str],
+) -> Evaluation:
+    answers, count = chances.argmax(1), len(facts.classes)
+    found = [
+        Answer(name, int(label), int(answer), float(row[answer]), float(row[label]))
+        for name, label, answer, row in zip(names, labels, answers, chances, strict=True)
+    ]
+    bins = reliability(chances, labels)
+    return Evaluation(
+        facts.classes,
+        found,
+        counted(answers, labels, count),
+        np.bincount(labels * count + answers, minlength=count**2).reshape(count, count),
+        bins,
+        calibration_error(bins),
+        tuple(unreadable),
+    )
+
+
+def _model(source: Any) -> Any:
+    """Whatever knows its facts and answers samples."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if path.suffix.lower() == ".onnx":
+            from epicortex.champion.portable import load_onnx
+
+            return load_onnx(path)
+        from epicortex.champion.module import load as load_model
+
+        return load_model(path)
+    model = getattr(source, "module", source)  # the result of a run has it
+    if not (hasattr(model, "predict_proba") and hasattr(model, "facts")):
+        raise ConfigError(f"a champion cannot be taken from {type(source).__name__}")
+    return model
+
+
+Batch = tuple[list[str], NDArray[Any], list[int]]
+
+
+def _batches(
+    model: Any, data: Any, part: Part, options: DataOptions, data_dir: Path | None, unreadable: list[str]
+) -> Iterator[Batch]:
+    """Names, raw values and labels, a batch at a time."""
+    number = {name: place for place, name in enumerate(model.classes)}
+    path = Path(data).expanduser() if isinstance(data, str | Path) else None
+    if path is not None and str(data) not in BUILT_INS and path.exists():
+        if is_picture(model.input_shape):
+            if is_archive(path) and path.is_file():
+                with unpacked(path, options, None) as folder:
+                    found = replace(listed(folder, options), name=str(path))
+                    yield from _pictures(model, found, part, number, unreadable)
+                return
+            if (seen := _listing(path, options)) is not None:
+                yield from _pictures(model, replace(seen, name=""), part, number, unreadable)
+                return
+        elif len(model.input_shape) == 1 and path.suffix.lower() == ".csv":
+            yield from _table(model, path, options, number)
+            return
+    yield from _arrays(model, load(data, data_dir=data_dir, options=_whole(options)), part, number)
+
+
+def _listing(path: Path, options: DataOptions) -> Listing | None:
+    if path.is_dir():
+        return listed(path, options)
+    return from_labels(path, options) if path.suffix.lower() == ".csv" else None
+
+
+def _whole(options: DataOptions) -> DataOptions:
+    return replace(options, test_fraction=0.0, min_per_class=1)
+
+
+def _pictures(
+    model: Any, found: Listing, part: Part, number: Mapping[str, int], unreadable: list[str]
+) -> Iterator[Batch]:
+    files = [one for name in _chosen(found.files, part) for one in found.files[name]]
+    _check_known({label for _, label in files}, number)
+    for start in range(0, len(files), _BATCH):
+        names, values, labels = list[str](), list[NDArray[Any]](), list[int]()
+        for source, label in files[start : start + _BATCH]:
+            try:
+                values.append(model.read(source))
+            except DataError as error:
+                unreadable.append(str(error))
+                continue
+            names.append(f"{found.name}/{found.call(source)}" if found.name else str(source))
+            labels.append(number[label])
+        if values:
+            yield names, np.concatenate(values), labels
+
+
+def _table(model: Any, path: Path, options: DataOptions, number: Mapping[str, int]) -> Iterator[Batch]:
+    whole = model.facts.label_kind != "text"
+    x, lines, labels = read_labelled(path, model.facts.columns, model.input_shape[0], options, whole=whole)
+    _check_known(set(labels), number)
+    yield [f"{path}:{line}" for line in lines], x, [number[label] for label in labels]
+
+
+def _arrays(model: Any, data: DataSet, part: Part, number: Mapping[str, int]) -> Iterator[Batch]:
+    if tuple(data.input_shape) != tuple(model.input_shape):
+        raise DataError(
+            f"{data.name} has samples of {tuple(data.input_shape)}; the champion takes "
+            f"{tuple(model.input_shape)}"
+        )
+    _check_known(set(data.classes), number)
+    own = [number[name] for name in data.classes]
+    parts = {"train": (data.x_train, data.y_train), "test": (data.x_test, data.y_test)}
+    if data.x_val is not None and data.y_val is not None:
+        parts["val"] = (data.x_val, data.y_val)
+    filled = {name: both for name, both in parts.items() if len(both[1])}
+    for name in _chosen(filled, part):
+        x, y = filled[name]
+        for start in range(0, len(y), _BATCH):
+            here = range(start, min(start + _BATCH, len(y)))
+            labels = [own[int(label)] for label in y[start : start + _BATCH]]
+            yield [f"{name}[{place}]" for place in here], x[start : start + _BATCH], labels
+
+
+def _chosen(parts: Mapping[str, Any], part: Part) -> list[str]:
+    """The parts that count: the one that was asked for, else the test part, else all there is."""
+    if part == "all":
+        return list(parts)
+    if part == "auto":
+        return ["test"] if "test" in parts else list(parts)
+    if part not in parts:
+        raise DataError(f"the data has no part {part}; it has {listing(list(parts))}")
+    return [part]
+
+
+def _check_known(labels: set[str], number: Mapping[str, int]) -> None:
+    strange = sorted(label for label in labels if label not in number)
+    if strange:
+        raise DataError(
+            f"the data has the class {listing(strange)}, which the champion does not know; it knows "
+            f"{listing([shown(name) for name in number], 10)}"
+        )
