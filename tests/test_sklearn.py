@@ -89,7 +89,8 @@ def test_the_module_takes_what_the_estimator_was_fitted_to(
     module = fitted.module_
     assert isinstance(module, Classifier)
     x = torch.from_numpy(images[:, None].astype(np.float32))
-    probabilities = module(x).softmax(1).detach().numpy()
+    logits = module(x) / (module.facts.temperature or 1.0)
+    probabilities = logits.softmax(1).detach().numpy()
     np.testing.assert_allclose(probabilities, fitted.predict_proba(images), atol=1e-5)
 
 

@@ -67,7 +67,7 @@ def test_without_speciation_limits_on_species_do_not_matter(here: Here) -> None:
         "4",
     )
     assert "digits/speciation-off/seed-1  new" in here("reproduce", "digits", *options, "--dry-run")
-    assert "digits/speciation-on/seed-1  new" in here("reproduce", "digits", *options[2:], "--dry-run")
+    assert "digits/speciation-on/seed-1   new" in here("reproduce", "digits", *options[2:], "--dry-run")
 
 
 def test_a_dry_run_lists_the_runs_measures_and_writes_nothing(here: Here, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
     finished: Path, tmp_path: Path
 ) -> None:
     folder, history = tmp_path / "again", tmp_path / "again" / "history.jsonl"
-    words: list[str | Path] = [
+    words = command(
         "evolve",
         "digits",
         "--plan",
@@ -55,7 +55,7 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
         "--workers",
         "1",
         *OPTIONS,
-    ]
+    )
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120
         while not (history.exists() and history.read_bytes().count(b"\n") >= 3):
@@ -80,7 +80,7 @@ def test_a_finished_run_goes_on_with_more_minutes(finished: Path, tmp_path: Path
 
 def test_ctrl_c_leaves_a_model_and_the_command_that_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
-    words: list[str | Path] = [
+    words = command(
         "evolve",
         "digits",
         "--out",
@@ -90,7 +90,7 @@ def test_ctrl_c_leaves_a_model_and_the_command_that_goes_on(tmp_path: Path) -> N
         "--workers",
         "1",
         "--quiet",
-    ]
+    )
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         deadline = time.monotonic() + 120
         while not (folder / "champion" / "model.safetensors").exists():

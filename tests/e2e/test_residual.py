@@ -20,7 +20,7 @@ import epicortex
 OPTIONS = (
     *("--preset", "residual", "--evolution.initial-networks", "4", "--evolution.max-networks", "4"),
     *("--evolution.initial-species", "2", "--evolution.max-species", "2", "--training.min-steps", "20"),
-    *("--residual.start-parameters", "800", "--quiet", "--workers", "2"),
+    *("--residual.start-parameters", "2500", "--quiet", "--workers", "2"),
 )
 
 

@@ -104,8 +104,9 @@ class Witness:
         assert len(children) == tally.offspring <= len(old) / 2, "every newborn lives"
         for child in children:
             assert child.id not in self.ids, "no id is given twice"
-            assert (child.age, child.fitness, child.average, child.events) == (0, None, None, ())
+            assert (child.age, child.fitness, child.average) == (0, None, None)
             assert len(child.parents) in {1, 2}
+            assert len(child.events) <= (len(child.parents) == 1), "only a clone is changed at birth"
             assert len(set(child.parents)) == len(child.parents)
             parents = [old[parent] for parent in child.parents]
             assert all(parent.failed is None for parent in parents)
@@ -192,7 +193,8 @@ class Witness:
         assert len(after.species) == tally.species + tally.species_founded - tally.species_extinct
         assert after.next_network == before.next_network + tally.offspring
         assert after.next_species == before.next_species + tally.species_founded
-        outcomes = Counter(event.outcome for one in after.networks for event in one.events)
+        changed = [one for one in after.networks if one.birth < after.generation]
+        outcomes = Counter(event.outcome for one in changed for event in one.events)
         lost = tally.culled
         assert outcomes["applied"] <= tally.mutations <= outcomes["applied"] + lost
         assert outcomes["refused"] <= tally.mutations_refused <= outcomes["refused"] + lost

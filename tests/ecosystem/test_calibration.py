@@ -52,7 +52,9 @@ def test_the_published_codes_deviation_is_too_large_but_right_for_two(values: li
     assert running_variance(values) >= statistics.pvariance(values) - 1e-12
     assert running_variance(values[:2]) == pytest.approx(statistics.pvariance(values[:2]), abs=1e-12)
     members = [network(id, fitness=value) for id, value in enumerate(values, 1)]
-    after = calibrate(state(members), family=BeadFamily(), config=settings(deviation="running")).networks
+    after = calibrate(
+        state(members), family=BeadFamily(), config=settings(**{"selection.deviation": "running"})
+    ).networks
     mean, deviation = statistics.fmean(values), math.sqrt(own)
     for one, value in zip(after, values, strict=True):
         z = (value - mean) / deviation if deviation > 1e-9 else 0.0

@@ -80,6 +80,8 @@ def settings(**changes: Any) -> Config:
 
 def _dotted(name: str) -> str:
     """The setting of this bare name: of format 1's, else of `evolution`, else the only one of that name."""
+    if "." in name:
+        return name
     if (old := f"evolution.{name}") in MOVED:
         return MOVED[old]
     found = [one for one in fields.settings() if one == old or one.partition(".")[2] == name]

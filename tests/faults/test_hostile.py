@@ -257,7 +257,7 @@ def test_a_small_model_with_a_huge_input_is_refused(nursery: Nursery, tmp_path: 
     values["genome"]["input_shape"] = [1, 40_000, 40_000]
     values["genome"]["layers"][0]["stride"] = [20_000, 20_000]
     model.write_bytes(b"".join(tensors.serialise(arrays, {name: strict.sealed(values).decode()})))
-    assert model.stat().st_size < 1500
+    assert model.stat().st_size < 2000
     picture = tmp_path / "picture.png"
     Image.new("L", (9, 9)).save(picture)
     with counted("small models that ask for more memory than there is") as tally:

@@ -124,6 +124,7 @@ def test_the_most_wrong_are_those_with_the_surest_mistakes(run: Path) -> None:
     tested = examine(champion, data)
     with torch.no_grad():
         logits = champion.network()(torch.from_numpy(champion.scaling.apply(data.x_test))).double().numpy()
+    logits /= champion.facts.temperature or 1.0
     odds = np.exp(logits - logits.max(1, keepdims=True))
     odds /= odds.sum(1, keepdims=True)
     wrong = [(float(row.max()), at) for at, row in enumerate(odds) if row.argmax() != data.y_test[at]]

@@ -50,6 +50,7 @@ _RUNS: Final = Path("runs")
 _MEASURED: Final = (
     "evolution.seed",
     "evolution.minutes",
+    "evolution.generations",
     "budget.speed",
     "budget.reserve",
     "budget.siblings",

@@ -21,7 +21,7 @@ from epicortex.ecosystem.comparison import behind, challengers, clearly_better, 
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Event, Individual
 from epicortex.ecosystem.strategies import Culled, Register, Selected
-from epicortex.errors import ConfigError
+from epicortex.errors import ConfigError, RunError
 from epicortex.families.family import Family
 from epicortex.randomness import generator
 
@@ -211,6 +211,8 @@ def _averaged_siblings(state: EcosystemState, family: Family[Any]) -> EcosystemS
 def _with_siblings(state: EcosystemState, plan: Plan) -> EcosystemState:
     """The chosen species only, each as so many copies of its network."""
     groups = census.by_species(network for network in state.networks if network.failed is None)
+    if plan.main not in groups:
+        raise RunError(f"the plan is not of this run: it polishes class {plan.main}, which is not there")
     kept = [judge(group) for species, group in groups.items() if species in (plan.main, plan.small)]
     kept.sort(key=lambda one: one.id)
     born = [

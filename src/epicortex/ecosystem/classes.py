@@ -28,6 +28,8 @@ class CostClasses:
                 f"evolution.speciation is cost; the family {family.name} cannot "
                 "size founders: take --preset layered, or another preset of its own"
             )
+        if ancestor is None and self._config.evolution.start_genome is not None:
+            ancestor = family.minimal(generator(self._config.evolution.seed, "founding", network=1))
         places = range(len(self._config.speciation.classes))
         founders = [self._founder(family, place) for place in places] if ancestor is None else [ancestor]
         costs = [family.cost(founder) for founder in founders]

@@ -57,6 +57,11 @@ class Plan:
     """The seconds before the first generation: reading and measuring."""
 
     @property
+    def timed(self) -> bool:
+        """Whether the run was planned by minutes, not by generations."""
+        return self.begun > 0
+
+    @property
     def ends_run(self) -> bool:
         """Whether nothing was planned to come after this generation."""
         return self.last and self.phase == "polish"

@@ -22,6 +22,10 @@ from epicortex.ecosystem.plan import Phase, Plan
 from epicortex.ecosystem.state import Counts, EcosystemState, Individual
 from epicortex.families.family import Family, Shape
 
+#: The first slice is this part of a usual one: until it is done, speed is a guess from another network.
+_FIRST: Final = 0.25
+#: By how much the expected speed may rise or fall from one generation to the next, but for the first.
+_CHANGE: Final = 2.0
 #: In ten minutes structures are compared so often; in other times by the root of their ratio.
 _ROUNDS: Final = 8
 _ROUNDS_WITHIN: Final = (3, 40)
@@ -64,6 +68,8 @@ class PlannedBudget:
         end_of_search = begun + self._own.search * (total - begun)
         searching = searching and elapsed < end_of_search
         seconds = self._search_slice(total) if searching else _polish_slice(total)
+        if before is None:
+            seconds *= _FIRST
         left = (end_of_search if searching else total) - elapsed
         final = left < 1.5 * seconds
         if final and not searching:
@@ -127,7 +133,8 @@ class PlannedBudget:
             return replace(self._closing(state, family), until=float(generations))
         trained = max(1, generations - 1)
         search = math.floor(self._own.search * trained)
-        searching = now <= search
+        begun = state.plan
+        searching = now <= search and (begun is None or (begun.phase == "search" and not begun.last))
         times = min(1.0, (now - 1) / trained), min(1.0, now / trained)
         size = self._size(state, family, times[0])
         last = now == search if searching else now >= generations
@@ -195,14 +202,19 @@ class PlannedBudget:
         """Multiplications a second, by all workers: halfway from what was expected to what was seen."""
         if before is None or not before.work or not history or history[-1].train_seconds <= 0:
             return self._own.speed or 1e9
-        return math.sqrt(before.speed * before.work / history[-1].train_seconds)
+        seen = before.work / history[-1].train_seconds
+        if before.generation == 1:
+            return min(seen, _CHANGE * before.speed)
+        # What was replayed from the journal took no time, and says nothing of speed.
+        return before.speed * min(_CHANGE, max(1 / _CHANGE, math.sqrt(seen / before.speed)))
 
     def _costs(self, state: EcosystemState, plan: Plan, family: Family[Any]) -> float:
         """What a step of all networks costs together, for one sample of full size."""
         if plan.phase == "search":
             groups = census.by_species(state.networks).values()
             each = 1 + challengers(self._config, len(groups)) if self._config.evolution.evolve else 1
-            return float(sum(each * family.cost(group[0].phenotype) for group in groups))
+            costs = [family.cost(group[0].phenotype) for group in groups]
+            return float(max(each * sum(costs), self._siblings * max(costs)))
         firsts = {network.species: network for network in reversed(state.networks)}
         total = 0.0
         for species, share in ((plan.main, float(plan.siblings)), (plan.small, 1.0)):
@@ -212,13 +224,14 @@ class PlannedBudget:
 
     def _species(self, state: EcosystemState, family: Family[Any]) -> tuple[int | None, int | None]:
         """Which species is polished most, and which smaller one as well."""
-        if state.plan is not None and state.plan.phase == "polish":
-            return state.plan.main, state.plan.small
         groups = census.by_species(network for network in state.networks if network.failed is None)
+        if state.plan is not None and state.plan.phase == "polish" and state.plan.main in groups:
+            small = state.plan.small
+            return state.plan.main, small if small in groups else None
         firsts = [min(group, key=lambda one: one.id) for group in groups.values()]
         lead = leading(firsts, family)
-        small = beside(firsts, lead, family)
-        return lead.species, None if small is None else small.species
+        other = beside(firsts, lead, family)
+        return lead.species, None if other is None else other.species
 
     def _flips(self, state: EcosystemState, family: Family[Any]) -> bool:
         """Whether images are mirrored in training: as the settings say, or once mirrored ones are as good."""

@@ -64,7 +64,11 @@ def limit_reached(progress: Progress, settings: EvolutionConfig) -> Limit | None
     >>> limit_reached(Progress(generations=9, highest=0.5, last_rise=4), EvolutionConfig(plateau=5))
     'plateau'
     """
-    if settings.target is not None and progress.highest is not None and progress.highest >= settings.target:
+    plan = progress.plan
+    # a planned run scores but a few samples on the way
+    whole = plan is None or plan.scored is None or plan.judge
+    target, highest = settings.target, progress.highest
+    if whole and target is not None and highest is not None and highest >= target:
         return "target"
     if progress.plan is not None or settings.budget == "planned":
         return _planned_limit(progress.plan, settings)
@@ -79,9 +83,11 @@ def limit_reached(progress: Progress, settings: EvolutionConfig) -> Limit | None
 
 def _planned_limit(plan: Plan | None, settings: EvolutionConfig) -> Limit | None:
     """What ends a planned run: its last plan, unless it was given more since."""
+    if plan is None or not plan.ends_run or plan.timed != (settings.minutes is not None):
+        return None
     limit: Limit = "generations" if settings.minutes is None else "minutes"
     asked = settings.generations if settings.minutes is None else settings.minutes
-    return limit if plan is not None and plan.ends_run and asked <= plan.until else None
+    return limit if asked <= plan.until else None
 
 
 def reason(progress: Progress, settings: EvolutionConfig, *, accuracy: bool = True) -> str | None:

@@ -22,7 +22,7 @@ from epicortex.evaluation.evaluator import NetworkFailed, Pace
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser
-from epicortex.evaluation.samples import Samples, class_weights, fitness_samples
+from epicortex.evaluation.samples import Samples, class_weights, fitness_samples, spread
 from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
 from epicortex.families.family import Compilable, Family, HasAverages, Problem, Shape
 
@@ -181,12 +181,13 @@ class _NativeModel:
             self._kept = family.with_average(self._kept, self._learned(None))
 
     def answers(self, view: View, pace: Pace) -> torch.Tensor:
-        network, rows, parts = self._at(view.size), self._shop.measured.rows[: view.most], []
+        measured = self._shop.measured
+        network, rows, parts = self._at(view.size), measured.rows[spread(len(measured), view.most)], []
         for start in range(0, len(rows), _SCORED):
             pace()
             part = rows[start : start + _SCORED]
             flips = np.ones(len(part), np.bool_) if view.mirrored else None
-            parts.append(network.score(self._shop.measured.x, part, scaling=self._shop.scaling, flips=flips))
+            parts.append(network.score(measured.x, part, scaling=self._shop.scaling, flips=flips))
         logits = torch.from_numpy(np.concatenate(parts))
         if not bool(torch.isfinite(logits).all()):
             raise NetworkFailed("its outputs are not finite (NaN or infinity)")

@@ -22,6 +22,8 @@ _ONE_SIDED: Final = 0.025
 _MANY: Final = 1000
 #: Of fewer samples a temperature would say more about them than about the network.
 ENOUGH_FOR_TEMPERATURE: Final = 20
+#: More than these tell no more of a temperature.
+_ENOUGH_ROWS: Final = 5000
 _BINS: Final = 15
 
 
@@ -165,7 +167,8 @@ def fit_temperature(logits: Any, labels: Any) -> float | None:
     It maximises the likelihood of labels that were not learnt from. Where there are too few, it is None. As
     in Platt's method a label counts as a little less than sure, or it would be 0 where all answers are right.
     """
-    logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
+    every = max(1, len(labels) // _ENOUGH_ROWS)
+    logits, labels = np.asarray(logits[::every], np.float64), np.asarray(labels)[::every]
     samples, classes = logits.shape
     if samples < ENOUGH_FOR_TEMPERATURE or classes < 2:
         return None

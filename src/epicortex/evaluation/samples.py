@@ -59,18 +59,32 @@ class Samples:
         return self._scaled(raw), self.y.index_select(0, rows)
 
     def chunks(self, size: int, most: int | None = None) -> Iterator[Tensor]:
-        """All scaled inputs, or the first `most`, in order, in pieces of at most `size`."""
-        count = len(self) if most is None else min(most, len(self))
+        """All scaled inputs, or `most` of them (`spread`), in order, in pieces of at most `size`."""
+        index = self.index
+        if most is not None and most < len(self):
+            places = torch.from_numpy(spread(len(self), most)).to(self.x.device)
+            index = places if index is None else index.index_select(0, places)
+        count = len(self) if index is None else len(index)
         for start in range(0, count, size):
             end = min(start + size, count)
-            if self.index is None:
+            if index is None:
                 yield self._scaled(self.x[start:end])
             else:
-                yield self._scaled(self.x.index_select(0, self.index[start:end]))
+                yield self._scaled(self.x.index_select(0, index[start:end]))
 
     def _scaled(self, raw: Tensor) -> Tensor:
         # a copy even where the values are float already: the file is never written to
         return raw.to(torch.float32, copy=True).mul_(self.scale).add_(self.shift)
+
+
+def spread(samples: int, most: int | None) -> NDArray[np.int64]:
+    """The places of so many samples, evenly spaced: data is often sorted by class.
+
+    >>> spread(10, 4).tolist(), spread(3, None).tolist(), spread(2, 5).tolist()
+    ([0, 2, 5, 7], [0, 1, 2], [0, 1])
+    """
+    count = samples if most is None else min(most, samples)
+    return np.arange(count, dtype=np.int64) * samples // max(1, count)
 
 
 def draw_moves(

@@ -22,7 +22,7 @@ from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import Course, Job, Outcome
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
 from epicortex.evaluation.fitness import FitnessFunction
-from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, stream
+from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
 from epicortex.evaluation.scoring import Measured, measured
 from epicortex.families.family import Family, HasRecipe, Shape
 
@@ -142,7 +142,8 @@ def _scored(outcome: Outcome, found: Measured) -> Outcome:
 def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
     """How the network does as it is now."""
     logits = model.answers(view, pace)
-    return measured(logits, shop.labels[: len(logits)], shop.training, shop.fitness)
+    labels = shop.labels[spread(len(shop.labels), view.most)]
+    return measured(logits, labels, shop.training, shop.fitness)
 
 
 def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:

@@ -144,7 +144,9 @@ class Network:
     def times(self) -> NDArray[np.float64]:
         """Seconds since `start_times`, [parts, `WORK`]: parts are fused operations, the last is the rest.
 
-        >>> network = Network(program := Program((1, 4, 4), [Full(2)]), np.zeros(program.parameters, "f4"))
+        >>> from epicortex.native import Full
+        >>> program = Program((1, 4, 4), [Full(2)])
+        >>> network = Network(program, np.zeros(program.parameters, "f4"))
         >>> network.start_times()
         >>> loss = network.step(np.zeros((3, 1, 4, 4), np.uint8), [0, 1, 2], [0, 1, 0])
         >>> [name for name, taken in zip(WORK, network.times()[0]) if taken]

@@ -169,7 +169,7 @@ def _colour(share: float, drift: float | None) -> str:
     """White where there is nothing to tell, red for more and blue for less than by drift.
 
     >>> _colour(0.1, 0.1), _colour(0.4, 0.1), _colour(0.0, 0.1), _colour(0.2, None)
-    ('#ffffff', '#d38366', '#7395c6', '#f1f1f1')
+    ('#ffffff', '#c9765d', '#638ac2', '#f1f1f1')
     """
     if drift is None:
         return "#f1f1f1" if share else "#fbfbfb"

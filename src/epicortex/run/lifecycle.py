@@ -141,6 +141,7 @@ def evolve(
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     hooks.began = hooks.began if began is None else began
     config = assembly.named(config, data, extensions)
+    sizing.check(config)
     if (advice := assembly.advice(config)) is not None:
         hooks.watcher.note(advice)
     with ExitStack() as stack:

@@ -89,7 +89,7 @@ class Recorder:
 
     def front(self, members: Sequence[Champion]) -> None:
         """Write the models of the run besides its champion."""
-        if members:
+        if members or (self.folder.path / front.FOLDER).is_dir():
             front.write(self.folder.path, members)
 
     def check(self) -> None:

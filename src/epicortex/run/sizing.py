@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import Any, Final
 
 from epicortex.config import Config
@@ -22,6 +23,8 @@ from epicortex.run.subject import Subject
 
 #: Without minutes, and so without a clock.
 _COUNTED: Final = {"cost": 2**22, "parameters": 40_000, "siblings": 2}
+#: More siblings than this gain little, whatever the number of workers.
+_MOST_SIBLINGS: Final = 8
 #: What is measured: a founder of this cost, for about so many seconds.
 _PROBE_COST: Final = 3_000_000
 _PROBE_PARAMETERS: Final = 30_000
@@ -44,6 +47,15 @@ def is_planned(config: Config) -> bool:
     return config.evolution.budget == "planned"
 
 
+def check(config: Config) -> None:
+    """Refuse a planned run of an evaluator that does not follow plans."""
+    if is_planned(config) and config.evaluator != "backprop":
+        raise ConfigError(
+            f"the preset plans how networks train, and the evaluator {config.evaluator} follows no plan; "
+            "take --preset layered, or task for a reward"
+        )
+
+
 def needs_clock(config: Config) -> bool:
     """Whether the speed of the workers is still to be measured."""
     return is_planned(config) and config.evolution.minutes is not None and config.budget.speed is None
@@ -52,6 +64,8 @@ def needs_clock(config: Config) -> bool:
 def counted(config: Config) -> Config:
     """The settings of a planned run, with what nobody gave filled in without a clock."""
     own, sizes = config.budget, config.residual
+    parameters = sizes.start_parameters or _COUNTED["parameters"]
+    parameters = min(parameters, config.evolution.max_parameters or parameters)
     return settings.changed(
         config,
         budget={
@@ -61,7 +75,7 @@ def counted(config: Config) -> Config:
         },
         residual={
             "start_cost": sizes.start_cost or _COUNTED["cost"],
-            "start_parameters": sizes.start_parameters or _COUNTED["parameters"],
+            "start_parameters": parameters,
         },
     )
 
@@ -71,17 +85,19 @@ def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine)
     minutes, own, data = config.evolution.minutes, config.budget, subject.data
     if minutes is None or data is None:
         raise ConfigError("evolution.budget: planned needs a data set to plan for")
-    speed = measured_speed(config, family, engine)
-    workers = engine.workers
+    workers = own.siblings or max(1, min(_MOST_SIBLINGS, engine.workers))
     learnt, scored = _counts(config, data)
+    shape, outputs = subject.problem.input_shape, subject.problem.outputs
+    parameters = config.residual.start_parameters or most_parameters(shape, learnt, outputs)
+    parameters = min(parameters, config.evolution.max_parameters or parameters)
+    speed = measured_speed(config, family, engine, workers, parameters)
     seconds = 60 * minutes * (1 - own.search) * 0.9
     passes = own.passes * (minutes / _USUAL_MINUTES) ** _PASSES_POWER
     cost = config.residual.start_cost or max(1, round(speed * seconds / (passes * learnt)))
-    shape, outputs = subject.problem.input_shape, subject.problem.outputs
-    parameters = config.residual.start_parameters or most_parameters(shape, learnt, outputs)
     largest = _founder(config, family, cost, parameters)
     one_core = speed / workers
-    samples = len(data.y_test) + (2 + 1 / workers) * scored
+    # the champion and a smaller model are scored on both parts
+    samples = 1.5 * len(data.y_test) + (2.5 + 1 / workers) * scored
     reserve = _MARGIN * _SCORING * family.cost(largest) * samples / one_core + 1.0
     return counted(
         settings.changed(
@@ -89,7 +105,7 @@ def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine)
             budget={
                 "speed": speed,
                 "reserve": own.reserve if own.reserve is not None else min(reserve, 12 * minutes),
-                "siblings": own.siblings or max(1, min(8, workers)),
+                "siblings": workers,
             },
             residual={"start_cost": cost, "start_parameters": parameters},
         )
@@ -109,14 +125,17 @@ def most_parameters(input_shape: tuple[int, ...], samples: int, outputs: int) ->
     return max(_FEW_PARAMETERS, round(samples * math.prod(input_shape) / _INPUTS_A_PARAMETER))
 
 
-def measured_speed(config: Config, family: Family[Any], engine: Engine) -> float:
-    """Multiplications a second, by all workers together, while a network of a usual kind trains."""
-    probe = _founder(config, family, _PROBE_COST, _PROBE_PARAMETERS)
+def measured_speed(
+    config: Config, family: Family[Any], engine: Engine, workers: int, parameters: int
+) -> float:
+    """Multiplications a second, by so many workers together, while a network of a usual kind trains."""
+    probe = _founder(config, family, _PROBE_COST, min(_PROBE_PARAMETERS, parameters))
+    jobs = partial(_seconds, config, engine, probe, workers)
     steps = 1
-    _seconds(config, engine, probe, steps)  # workers wake up
-    while (took := _seconds(config, engine, probe, steps)) < _PROBE_SECONDS and steps < _PROBE_STEPS:
+    jobs(steps)  # workers wake up
+    while (took := jobs(steps)) < _PROBE_SECONDS and steps < _PROBE_STEPS:
         steps = min(_PROBE_STEPS, math.ceil(steps * min(16.0, 1.2 * _PROBE_SECONDS / max(took, 1e-3))))
-    return engine.workers * steps * config.training.batch_size * family.cost(probe) / took
+    return workers * steps * config.training.batch_size * family.cost(probe) / took
 
 
 def _founder(config: Config, family: Family[Any], cost: int, parameters: int) -> Any:
@@ -137,10 +156,10 @@ def _counts(config: Config, data: DataSet) -> tuple[int, int]:
     return len(data.y_train) - scored, scored
 
 
-def _seconds(config: Config, engine: Engine, probe: Any, steps: int) -> float:
+def _seconds(config: Config, engine: Engine, probe: Any, workers: int, steps: int) -> float:
     began = time.monotonic()
     course = Course(steps=steps, scored=1)
-    jobs = [Job(number, 0, config.evolution.seed, probe, course=course) for number in range(engine.workers)]
+    jobs = [Job(number, 0, config.evolution.seed, probe, course=course) for number in range(workers)]
     for outcome in [future.result() for future in [engine.submit(job) for job in jobs]]:
         if outcome.failed:
             raise RunError(f"a first network could not be trained: {outcome.failed}")
