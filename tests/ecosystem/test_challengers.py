@@ -14,7 +14,7 @@ from epicortex.ecosystem import census
 from epicortex.ecosystem.challengers import judge
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual
-from epicortex.errors import ConfigError
+from epicortex.errors import ConfigError, RunError
 from epicortex.evolution import Evolution, Step
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily
@@ -131,6 +131,38 @@ def test_a_cheaper_class_ends_no_dearer_one_and_leads_only_if_it_is_clearly_bett
         assert plan is not None
         assert plan.phase == "polish"
         assert plan.main == main
+
+
+def test_a_class_that_fails_in_polish_does_not_end_the_run() -> None:
+    evolution, state = world(**{"culling.classes": False})
+    while state.plan is None or state.plan.phase == "search":
+        state = step(evolution, state, {}).state
+    main, small = state.plan.main, state.plan.small
+    assert small is not None
+    for dead, left in ((small, main), (main, small)):
+        plan = evolution.plan(state, [], elapsed=0.0)
+        assert plan is not None
+        trained = evolution.planned(state, plan)
+        classes = {network.id: network.species for network in trained.networks}
+        outcomes = [
+            Outcome(job.network, job.generation, failed="NaN")
+            if classes[job.network] == dead
+            else scored(job, 1.0)
+            for job in evolution.ask(trained)
+        ]
+        after = evolution.tell(trained, outcomes).state
+        again = evolution.plan(after, [], elapsed=0.0)
+        assert again is not None
+        assert (again.main, again.small) == (left, None)
+        assert {job.network for job in evolution.ask(evolution.planned(after, again))}
+
+
+def test_a_plan_of_another_run_is_refused() -> None:
+    evolution, state = world()
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    with pytest.raises(RunError, match="class 9, which is not there"):
+        evolution.planned(state, replace(plan, phase="polish", first=True, main=9))
 
 
 def test_a_ruined_network_gives_nothing() -> None:

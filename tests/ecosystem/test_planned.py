@@ -144,3 +144,32 @@ def test_the_rate_rises_quickly_and_falls_slowly() -> None:
     assert np.argmax(rates) < 20
     assert rates[-1] == 0
     assert all(before > after for before, after in pairwise(rates[20:]))
+
+
+def test_generations_that_were_counted_are_no_minutes() -> None:
+    counted = planned(config(**{"evolution.generations": 30}))[-1]
+    ended = Progress(generations=30, highest=0.5, last_rise=1, plan=counted)
+    asked = config(**{"evolution.generations": 30}).evolution
+    assert limit_reached(ended, asked) == "generations"
+    assert limit_reached(ended, asked.model_copy(update={"minutes": 20.0})) is None
+
+
+def test_a_finished_run_of_generations_does_not_search_again() -> None:
+    made = config(**{"evolution.generations": 10})
+    more = Evolution(config(**{"evolution.generations": 100}), family_of(made))
+    state = replace(more.start(), generation=10, plan=planned(made)[-1])
+    plan = more.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    assert plan.phase == "polish"
+
+
+def test_a_generation_that_was_replayed_does_not_change_the_speed_much() -> None:
+    made = config(**{"evolution.minutes": 10.0})
+    evolution = Evolution(made, family_of(made))
+    before = planned(made)[5]
+    state = replace(evolution.start(), generation=before.generation, plan=before)
+    for seconds in (1e-3, 1e6):
+        history = [Generation.timed(COUNTED, train_seconds=seconds, seconds=seconds)]
+        plan = evolution.plan(state, history, elapsed=60.0)
+        assert plan is not None
+        assert 0.5 <= plan.speed / before.speed <= 2.0

@@ -1,0 +1,41 @@
+"""What a planned run finds out before it begins, or refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import epicortex
+from epicortex.config import resolving as settings
+from epicortex.ecosystem.strategies import Strategies
+from epicortex.errors import ConfigError
+from epicortex.families.family import Problem
+from epicortex.families.residual import ResidualFamily
+from epicortex.run import sizing
+
+
+def test_a_limit_of_parameters_keeps_the_classes_of_cost_apart() -> None:
+    made = sizing.counted(settings.resolve("default", {"evolution.max_parameters": 5000}))
+    assert made.residual.start_parameters == 5000
+    family = ResidualFamily.from_config(made, Problem((1, 28, 28), 10))
+    founders = Strategies.from_config(made).speciation.start(family).networks
+    costs = [family.cost(network.phenotype) for network in founders]
+    assert all(family.parameters(network.phenotype) <= 5000 for network in founders)
+    assert costs[1] < 0.7 * costs[0]
+    assert costs[2] < 0.7 * costs[1]
+
+
+def test_an_evaluator_that_follows_no_plan_is_refused_in_one_line() -> None:
+    with pytest.raises(ConfigError, match=r"es follows no plan; take --preset layered"):
+        epicortex.evolve("digits", epicortex.configure(changes={"evaluator": "es"}))
+
+
+def test_a_start_genome_is_the_only_founder() -> None:
+    problem = Problem((1, 8, 8), 10)
+    genome = ResidualFamily(problem).founder(np.random.default_rng(1), max_parameters=900).genome
+    made = settings.resolve("default", {"evolution.start_genome": json.dumps(genome.to_dict())})
+    family = ResidualFamily.from_config(made, problem)
+    (only,) = Strategies.from_config(made).speciation.start(family).networks
+    assert only.phenotype.genome.parameters == genome.parameters
