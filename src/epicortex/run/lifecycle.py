@@ -141,7 +141,6 @@ def evolve(
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     hooks.began = hooks.began if began is None else began
     config = assembly.named(config, data, extensions)
-    sizing.check(config)
     if (advice := assembly.advice(config)) is not None:
         hooks.watcher.note(advice)
     with ExitStack() as stack:
@@ -156,6 +155,7 @@ def evolve(
         network = _network(ancestor)
         # What cannot work is refused before there is a folder.
         recipe = assembly.make_recipe(config, family, subject, extensions)
+        sizing.check(config)
         prepared = sizing.needs_clock(config)
         if prepared:
             hooks.watcher.reading("measuring how fast networks train", 0, 0)
