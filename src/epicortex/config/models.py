@@ -331,7 +331,10 @@ class TrainingConfig(_Section):
     shift: float = Field(0.0, ge=0, le=0.5)
     """Half of the training images are moved at random, in each dimension by up to this part of their size."""
     flip: bool | Literal["auto"] = False
-    """Half of the training images are mirrored left to right; auto (planned runs): if that is harmless."""
+    """Half of the training images are mirrored left to right; auto (planned runs): those of the classes in
+    which that is harmless."""
+    unflipped: tuple[int, ...] = ()
+    """The classes, by their number from 0, whose images are never mirrored."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from epicortex.families.family import Array, Shape
+
+#: With the number of a class, a measure: what part of its recall a network keeps on mirrored images.
+MIRRORED_CLASS: Final = "mirrored "
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,15 @@ class Course:
     rates: tuple[float, float] = (1.0, 1.0)
     """What the learning rate is multiplied by at the first step and after the last; on a line between."""
     flip: bool = False
+    spared: tuple[int, ...] = ()
+    """Classes whose images are not mirrored, where others are."""
     average: bool = False
     """Whether the mean of the last weights is what is scored, and kept beside the weights themselves."""
     scored: int | None = None
     """How many samples fitness is measured on; None: all."""
     mirrored: bool = False
-    """Whether the fitness on mirrored images is measured, too, as the measure `mirrored`."""
+    """Whether the fitness on mirrored images is measured, too, as the measure `mirrored`, and what part of
+    its recall the network keeps there in each class (`MIRRORED_CLASS` and the number of the class)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,6 +33,8 @@ class Plan:
     """The spatial size of images while training and scoring; None leaves them as they are."""
     flip: bool = False
     """Whether half of the images are mirrored in training."""
+    spared: tuple[int, ...] = ()
+    """The classes, by their number, whose images are not mirrored all the same."""
     judge: bool = False
     """Whether incumbents and challengers are compared after this generation."""
     first: bool = False

@@ -17,7 +17,7 @@ from epicortex.config import Config
 from epicortex.ecosystem import census
 from epicortex.ecosystem.comparison import beside, challengers, leading
 from epicortex.ecosystem.history import History
-from epicortex.ecosystem.jobs import Course, Job
+from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job
 from epicortex.ecosystem.plan import Phase, Plan
 from epicortex.ecosystem.state import Counts, EcosystemState, Individual
 from epicortex.families.family import Family, Shape
@@ -120,6 +120,7 @@ class PlannedBudget:
             size=plan.size,
             rates=plan.rates,
             flip=plan.flip,
+            spared=plan.spared,
             average=not plan.ends_run,
             scored=plan.scored,
             mirrored=plan.mirrored and place == 0,
@@ -159,7 +160,7 @@ class PlannedBudget:
         before, generation = state.plan, state.generation + 1
         main, small = (None, None) if searching else self._species(state, family)
         rounds = self._slices_a_round
-        flip = self._flips(state, family)
+        flip, spared = self._flips(state, family)
         judge = searching and (last or generation % rounds == 0)
         phase: Phase = "search" if searching else "polish"
         return Plan(
@@ -171,6 +172,7 @@ class PlannedBudget:
             until=0.0,
             size=size,
             flip=flip,
+            spared=spared,
             judge=judge,
             first=before is None or before.phase != phase,
             last=last,
@@ -178,7 +180,7 @@ class PlannedBudget:
             main=main,
             small=small,
             scored=None if last and not searching else _SCORED[0 if judge else 1],
-            mirrored=self._config.training.flip == "auto" and not flip and times[0] < _UNDECIDED,
+            mirrored=self._asks_for_flips and (not flip or bool(spared)) and times[0] < _UNDECIDED,
         )
 
     @property
@@ -233,22 +235,33 @@ class PlannedBudget:
         other = beside(firsts, lead, family)
         return lead.species, None if other is None else other.species
 
-    def _flips(self, state: EcosystemState, family: Family[Any]) -> bool:
-        """Whether images are mirrored in training: as the settings say, or once mirrored ones are as good."""
-        asked = self._config.training.flip
-        if asked != "auto":
-            return asked
-        if state.plan is not None and state.plan.flip:
-            return True
+    @property
+    def _asks_for_flips(self) -> bool:
+        return self._config.training.flip == "auto"
+
+    def _flips(self, state: EcosystemState, family: Family[Any]) -> tuple[bool, tuple[int, ...]]:
+        """Whether images are mirrored in training, and of which classes not.
+
+        As the settings say, or once mirrored ones are known as well: all of them, or those of some classes.
+        """
+        training, before = self._config.training, state.plan
+        if training.flip != "auto":
+            return training.flip, training.unflipped
+        flip, spared = (False, ()) if before is None else (before.flip, before.spared)
+        if flip and not spared:
+            return True, ()
+        outputs = family.outline(family.encode(state.networks[0].phenotype)[0]).outputs
+        left = set(spared if flip else range(outputs))
         for network in state.networks:
-            if network.fitness is None or "mirrored" not in network.measures:
-                continue
-            outputs = family.outline(family.encode(network.phenotype)[0]).outputs
-            chance = 1 / outputs
-            known, mirrored = network.fitness - chance, network.measures["mirrored"] - chance
-            if known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known:
-                return True
-        return False
+            if _knows_mirrored(network, outputs):
+                left = set()
+            left -= {
+                number
+                for number in left
+                if network.measures.get(f"{MIRRORED_CLASS}{number}", 0.0) >= _MIRRORED
+            }
+        left |= set(training.unflipped)
+        return (True, tuple(sorted(left))) if len(left) < outputs else (False, ())
 
     def _size(self, state: EcosystemState, family: Family[Any], time: float) -> Shape | None:
         """The size of images at a time from 0 to 1 of the run; None: as they are."""
@@ -257,6 +270,15 @@ class PlannedBudget:
             return None
         smaller = tuple(round(self._own.small_size * side) for side in spatial)
         return smaller if min(smaller) >= _SMALLEST else None
+
+
+def _knows_mirrored(network: Individual, outputs: int) -> bool:
+    """Whether a network that never saw a mirrored image does nearly as well on them, all in all."""
+    if network.fitness is None or "mirrored" not in network.measures:
+        return False
+    chance = 1 / outputs
+    known, mirrored = network.fitness - chance, network.measures["mirrored"] - chance
+    return known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known
 
 
 def _decayed(before: Plan | None) -> bool:

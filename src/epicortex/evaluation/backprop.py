@@ -142,7 +142,7 @@ class Trainer:
         self.learnt, self.measured = fitness_samples(data, training, seed, self.device)
         self.samples = len(self.learnt)
         self.spatial = tuple(self.learnt.x.shape[2:])
-        self.labels = self.measured.labels.cpu()
+        self.labels, self.taught = self.measured.labels.cpu(), self.learnt.labels.cpu()
         self.class_weights = (
             class_weights(self.learnt.labels, len(data.classes))
             if training.class_weights == "balanced"

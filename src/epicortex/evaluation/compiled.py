@@ -93,7 +93,7 @@ class NativeTrainer:
         self.learnt, self.measured = _Rows(learnt), _Rows(measured)
         self.samples = len(learnt)
         self.spatial = tuple(self.learnt.x.shape[2:])
-        self.labels = measured.labels.cpu()
+        self.labels, self.taught = measured.labels.cpu(), learnt.labels.cpu()
         weights = None
         if training.class_weights == "balanced":
             weights = class_weights(learnt.labels, len(data.classes)).tolist()

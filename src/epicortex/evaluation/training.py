@@ -19,7 +19,7 @@ from torch import Tensor
 
 from epicortex import randomness
 from epicortex.config import TrainingConfig
-from epicortex.ecosystem.jobs import Course, Job, Outcome
+from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job, Outcome
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
@@ -28,6 +28,9 @@ from epicortex.families.family import Family, HasRecipe, Shape
 
 #: The average of weights follows the last steps: this part of a course.
 _HORIZON: Final = 0.25
+#: A class says whether it may be mirrored if so many samples are scored, and such a part of them is known.
+_MANY: Final = 100
+_KNOWN: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +90,8 @@ class Workshop(Protocol):
     """The spatial size of a sample."""
     labels: Tensor
     """Those of the samples that fitness is measured on."""
+    taught: Tensor
+    """Those of the samples that are learnt from."""
 
     def model(self, job: Job) -> Model:
         """The network of a job."""
@@ -129,8 +134,7 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
         after = _measure(shop, model, view, pace)
         outcome = replace(_scored(outcome, after), phenotype=model.phenotype(), samples=samples)
     if job.course and job.course.mirrored and len(shop.spatial) == 2:
-        mirrored = _measure(shop, model, replace(view, mirrored=True), pace)
-        outcome = replace(outcome, measures={**outcome.measures, "mirrored": mirrored.fitness})
+        outcome = replace(outcome, measures={**outcome.measures, **_mirrored(shop, model, view, pace)})
     seconds = scored - start + time.perf_counter() - trained
     return replace(outcome, train_seconds=trained - scored, score_seconds=seconds)
 
@@ -144,6 +148,20 @@ def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
     logits = model.answers(view, pace)
     labels = shop.labels[spread(len(shop.labels), view.most)]
     return measured(logits, labels, shop.training, shop.fitness)
+
+
+def _mirrored(shop: Workshop, model: Model, view: View, pace: Pace) -> dict[str, float]:
+    """How the network does on mirrored images: in all, and in each class that it knows well enough."""
+    labels = shop.labels[spread(len(shop.labels), view.most)]
+    plain = model.answers(view, pace)
+    mirrored = model.answers(replace(view, mirrored=True), pace)
+    measures = {"mirrored": measured(mirrored, labels, shop.training, shop.fitness).fitness}
+    for number in range(plain.shape[1]):
+        mine = labels == number
+        known, still = (float((part[mine].argmax(1) == number).sum()) for part in (plain, mirrored))
+        if int(mine.sum()) >= _MANY and known >= _KNOWN * int(mine.sum()):
+            measures[f"{MIRRORED_CLASS}{number}"] = still / known
+    return measures
 
 
 def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:
@@ -170,6 +188,8 @@ def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
     )
     shift = min(MOST_SHIFT, training.shift * recipe(shop.family, job.phenotype).get("augmentation", 1.0))
     mirrors = (course.flip if course else training.flip is True) and len(shop.spatial) == 2
+    spared = course.spared if course else training.unflipped
+    may = ~np.isin(shop.taught.numpy(), spared) if mirrors and spared else None
     chosen = (
         stream(shop.samples, training.batch_size, course.start, course.steps, job.seed, course.stream)
         if course
@@ -180,6 +200,8 @@ def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
         if shift and shop.spatial:
             moves = draw_moves(len(rows), shop.spatial, shift, shifts, part=1.0 if course else 0.5)
         mirrored = draw_flips(len(rows), flips) if mirrors else None
+        if mirrored is not None and may is not None:
+            mirrored &= may[rows]
         yield Batch(rows, moves, mirrored, course.size if course else None), _rate(course, number)
 
 
