@@ -54,12 +54,12 @@ def run(request: dict[str, Any], began: float) -> dict[str, Any]:
 
     if arm in ("founder", "scratch"):
         genome = ours["founder" if arm == "founder" else "genome"]
-        return evolved.fixed(data, genome, flip=ours["flip"], folder=folder, **usual)
+        return evolved.fixed(data, genome, flips=evolved.flips(ours), folder=folder, **usual)
     if arm == "optuna":
         from benchmarks import tpe
 
-        return tpe.run(data, ours, flip=ours["flip"], folder=folder, **usual)
-    more = {"training.flip": ours["flip"]} if arm == "alone" else {}
+        return tpe.run(data, ours, folder=folder, **usual)
+    more = evolved.flips(ours) if arm == "alone" else {}
     return evolved.run(data, arm, folder=folder, more=more, **usual)
 
 

@@ -55,20 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for seed in options.seeds
             for arm in _ordered(options.arms)
         ]
-        return run_all(keys, Ledger(options.out))
+        return run_all(keys, Ledger(options.out), again=options.again)
     except EpiCortexError as error:
         print(f"baselines: {error}", file=sys.stderr)
         return 2
 
 
-def run_all(keys: Sequence[Key], ledger: Ledger) -> int:
-    """Run what is missing, one after another; 1 if a run failed."""
+def run_all(keys: Sequence[Key], ledger: Ledger, *, again: bool = False) -> int:
+    """Run what is missing, or `again` all of it, one after another; 1 if a run failed."""
     for run in ledger.runs():
         if run.ending == "broken off":
             print(f"run {run.number} ({run.key.name}) was broken off; it stays in the file as such")
     failed = False
     for place, key in enumerate(keys, 1):
-        if ledger.finished(key):
+        if ledger.finished(key) and not again:
             print(f"[{place}/{len(keys)}] {key.name}: done already", flush=True)
             continue
         print(f"[{place}/{len(keys)}] {key.name} …", flush=True)
@@ -150,6 +150,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(USUAL), metavar="ARM")
     parser.add_argument("--cores", type=int, default=2, help="workers or threads of each run (2)")
     parser.add_argument("--out", type=Path, default=Path("baselines.jsonl"), help="the file of runs")
+    parser.add_argument("--again", action="store_true", help="also what the file has; the last one counts")
     parser.add_argument("--tables", type=Path, metavar="FILE", help="write tables and plots, run nothing")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page that they go into")
     options = parser.parse_args(arguments)

@@ -93,11 +93,16 @@ def run(
     return figures(data, config, began=began, folder=folder, parts=naive.PARTS if arm == "naive" else None)
 
 
+def flips(ours: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings for mirrored images, as a run of ours found them in its search."""
+    return {"training.flip": ours["flip"], "training.unflipped": list(ours.get("spared", ()))}
+
+
 def fixed(
     data: DataSet | str,
     genome: Mapping[str, Any],
     *,
-    flip: bool,
+    flips: Mapping[str, Any],
     seed: int,
     minutes: float,
     cores: int,
@@ -108,8 +113,7 @@ def fixed(
     network = drawn(genome, seed)
     changes = {
         "budget.search": 0.0,
-        # which ours finds out in its search
-        "training.flip": flip,
+        **flips,
         "residual.start_cost": network.genome.cost,
         "residual.start_parameters": network.genome.parameters,
     }
@@ -154,6 +158,7 @@ def figures(
         "genome": champion.description,
         "founder": curve.founders[len(curve.founders) // 2].to_dict(),
         "flip": plan.flip,
+        "spared": list(plan.spared),
         "start_cost": sizes.start_cost,
         "start_parameters": sizes.start_parameters,
         "front": [_member(one) for one in front.read(folder)],

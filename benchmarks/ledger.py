@@ -1,7 +1,7 @@
 """A file of runs, one JSON line for each thing that happened to a run: started, finished or failed.
 
-A run whose start is there and whose end is not was broken off. Nothing is ever removed, so that every run
-that was begun is reported.
+A run whose start is there and whose end is not was broken off; one that was done again, with later code, was
+replaced. Nothing is ever removed, so that every run that was begun is reported.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from epicortex.errors import StorageError
 
-Ending: TypeAlias = Literal["finished", "failed", "broken off"]
+Ending: TypeAlias = Literal["finished", "failed", "broken off", "replaced"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,10 +68,16 @@ class Ledger:
                 found[number] = Run(number, key, line)
             else:
                 found[number] = Run(number, key, found[number].start, event, line)
-        return list(found.values())
+        last = {run.key: run.number for run in found.values() if run.ending == "finished"}
+        return [
+            replace(run, ending="replaced")
+            if run.ending == "finished" and last[run.key] != run.number
+            else run
+            for run in found.values()
+        ]
 
     def finished(self, key: Key) -> Run | None:
-        """The run of a key that came to its end."""
+        """The last run of a key that came to its end."""
         return next((run for run in self.runs() if run.key == key and run.ending == "finished"), None)
 
     def start(self, key: Key, **facts: Any) -> int:

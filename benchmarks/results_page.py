@@ -133,7 +133,7 @@ def every_run(runs: Sequence[Run]) -> str:
     """Every run that was started, in the order of starting, whatever became of it."""
     lines = []
     for run in runs:
-        found = run.figures if run.ending == "finished" else {}
+        found = run.figures if run.ending in ("finished", "replaced") else {}
         lines.append(
             [
                 str(run.number),
@@ -141,7 +141,7 @@ def every_run(runs: Sequence[Run]) -> str:
                 f"{run.key.minutes:g}",
                 run.key.arm,
                 str(run.key.seed),
-                _percent(found.get("test")) if found else _ended(run),
+                _ended(run),
                 _percent(found.get("validation")),
                 _whole(found.get("parameters")),
                 _whole(found.get("seconds")),
@@ -154,7 +154,12 @@ def every_run(runs: Sequence[Run]) -> str:
 
 
 def _ended(run: Run) -> str:
-    return f"failed: {run.figures['reason']}" if run.ending == "failed" else run.ending
+    """The test figure, or why there is none; one that a later run has replaced says so."""
+    if run.ending == "failed":
+        return f"failed: {run.figures['reason']}"
+    if run.ending == "broken off":
+        return run.ending
+    return _percent(run.figures["test"]) + (" (done again)" if run.ending == "replaced" else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,6 @@ def run(
     data: DataSet | str,
     ours: Mapping[str, Any],
     *,
-    flip: bool,
     seed: int,
     minutes: float,
     cores: int,
@@ -138,7 +137,8 @@ def run(
     folder: Path,
 ) -> dict[str, Any]:
     """Trials, then the best structure for the rest of the time."""
-    config = evolved.settings({"training.flip": flip}, seed=seed, minutes=minutes, cores=cores)
+    flips = evolved.flips(ours)
+    config = evolved.settings(flips, seed=seed, minutes=minutes, cores=cores)
     end = began + SEARCH * 60 * minutes
     subject = assembly.subject(data, config)
     space = Space(subject.problem, ours["start_cost"], ours["start_parameters"])
@@ -148,11 +148,11 @@ def run(
         recipe=assembly.make_recipe(config, family, subject, Extensions()), family=family, data=subject.data
     )
     with engines.create(config.training.engine, setup, config) as engine:
-        trials = Trials(config, space, engine, began, end, flip)
+        trials = Trials(config, space, engine, began, end)
         choice, tried = trials.search()
     genome = space.genome(choice, seed).to_dict()
     found = evolved.fixed(
-        data, genome, flip=flip, seed=seed, minutes=minutes, cores=cores, began=began, folder=folder
+        data, genome, flips=flips, seed=seed, minutes=minutes, cores=cores, began=began, folder=folder
     )
     return {**found, "curve": trials.curve + found["curve"], "choice": choice, "trials": tried}
 
@@ -166,7 +166,6 @@ class Trials:
     engine: engines.Engine
     began: float
     end: float
-    flip: bool
     curve: list[list[float]] = field(default_factory=list)
     numbers: count[int] = field(default_factory=lambda: count(1))
     steps: int = 1
@@ -235,7 +234,15 @@ class Trials:
                 raise optuna.TrialPruned
             start, stop = (self.steps * at // _SLICES for at in (part, part + 1))
             rates = rate(start / self.steps), rate(stop / self.steps)
-            course = Course(stop - start, start, size=self._size, rates=rates, flip=self.flip, average=True)
+            course = Course(
+                stop - start,
+                start,
+                size=self._size,
+                rates=rates,
+                flip=self.config.training.flip is True,
+                spared=self.config.training.unflipped,
+                average=True,
+            )
             outcome = self.engine.submit(self._job(network, course)).result()
             if outcome.fitness is None or outcome.losses is None:
                 raise optuna.TrialPruned

@@ -64,6 +64,20 @@ def test_a_line_that_was_cut_off_is_replaced_by_the_next(tmp_path: Path) -> None
     assert len(ledger.runs()) == 7
 
 
+def test_a_run_that_was_done_again_is_replaced_and_still_listed(tmp_path: Path) -> None:
+    ledger = _kept(tmp_path / "runs.jsonl")
+    later = ledger.start(KEY, load=0.5, commit="def")
+    assert ledger.runs()[0].ending == "finished"
+    ledger.end(later, KEY, "finished", {**FIGURES, "test": 0.5})
+    runs = ledger.runs()
+    assert [run.ending for run in runs if run.key == KEY] == ["replaced", "finished"]
+    again = ledger.finished(KEY)
+    assert again is not None
+    assert again.figures["test"] == 0.5
+    assert "95.10 % (done again)" in results_page.every_run(runs)
+    assert "95.10" not in results_page.accuracy([run for run in runs if run.ending == "finished"])
+
+
 def test_runs_that_the_file_has_are_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "runs.jsonl"
     before = _kept(path).path.read_bytes()
@@ -289,7 +303,7 @@ def test_optuna_trains_what_it_proposes_and_the_best_is_taken() -> None:
     )
     with engines.create("serial", setup, config) as engine:
         space = tpe.Space(subject.problem, cost=50_000, parameters=2000)
-        trials = tpe.Trials(config, space, engine, began=0.0, end=math.inf, flip=False, steps=60)
+        trials = tpe.Trials(config, space, engine, began=0.0, end=math.inf, steps=60)
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
         study.enqueue_trial(tpe.MIDDLE)
         study.optimize(trials.objective, n_trials=3)

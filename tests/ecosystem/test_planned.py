@@ -129,6 +129,29 @@ def test_mirrored_images_are_used_if_a_network_that_never_saw_one_knows_them(
     assert budget.plan(state, [], family=family, elapsed=20.0).flip is flips
 
 
+def test_classes_that_are_known_mirrored_are_mirrored_and_the_others_spared() -> None:
+    made = config(**{"evolution.minutes": 10.0, "training.unflipped": [2]})
+    family = family_of(made)
+    budget, state = PlannedBudget(made), Evolution(made, family).start()
+    first = budget.plan(state, [], family=family, elapsed=2.0)
+    outputs = family.outline(family.encode(state.networks[0].phenotype)[0]).outputs
+
+    def planned_after(plan: Plan, **measures: float) -> Plan:
+        known = {"mirrored": 0.5, **{name.replace("_", " "): value for name, value in measures.items()}}
+        networks = tuple(replace(one, fitness=0.9, measures=known) for one in state.networks)
+        after = replace(state, networks=networks, plan=plan, generation=plan.generation)
+        return budget.plan(after, [], family=family, elapsed=20.0)
+
+    none = planned_after(first, mirrored_0=0.5, mirrored_2=1.0)
+    assert (none.flip, none.spared, none.mirrored) == (False, (), True)
+    second = planned_after(first, mirrored_0=0.99, mirrored_1=0.7, mirrored_2=1.0)
+    assert (second.flip, second.spared, second.mirrored) == (True, tuple(range(1, outputs)), True)
+    third = planned_after(second, mirrored_1=0.95)
+    assert third.spared == tuple(range(2, outputs))
+    courses = [job.course for job in budget.jobs(replace(state, plan=third), generation=third.generation)]
+    assert {course.spared for course in courses if course} == {third.spared}
+
+
 def test_a_finished_run_goes_on_if_it_gets_more() -> None:
     made = config(**{"evolution.minutes": 1.0})
     last = planned(made)[-1]

@@ -13,7 +13,7 @@ from torch.nn import functional
 from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, Scaling
-from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.jobs import Course, Job, Outcome
 from epicortex.errors import ConfigError
 from epicortex.evaluation.backprop import Backprop
 from epicortex.evaluation.samples import draw_flips, mirrored
@@ -92,6 +92,47 @@ def test_every_setting_of_the_recipe_changes_what_is_learned(change: dict[str, A
     assert changed is not None
     assert not changed.same_bits(plain)
     assert changed.same_bits(run(founder(), **change).phenotype)
+
+
+@pytest.mark.parametrize("backend", ["torch", "native"])
+def test_classes_that_are_spared_are_not_mirrored(backend: str) -> None:
+    plain, all_spared, one_spared, none = (
+        run(founder(), backend=backend, **change).phenotype
+        for change in (
+            {},
+            {"flip": True, "unflipped": (0, 1, 2)},
+            {"flip": True, "unflipped": (1,)},
+            {"flip": True},
+        )
+    )
+    assert plain is not None
+    assert one_spared is not None
+    assert plain.same_bits(all_spared)
+    assert not one_spared.same_bits(plain)
+    assert not one_spared.same_bits(none)
+
+
+@pytest.mark.parametrize("backend", ["torch", "native"])
+def test_what_a_network_knows_of_mirrored_images_is_measured_class_by_class(backend: str) -> None:
+    held = replace(
+        DATA, x_test=np.concatenate([DATA.x_train] * 2), y_test=np.concatenate([DATA.y_train] * 2)
+    )
+    job = Job(7, 3, 5, founder(), course=Course(steps=60, mirrored=True))
+    outcome = Backprop(FAMILY, TrainingConfig(**SGD, backend=backend), seed=1).open(held).run(job)
+    network = Network(outcome.phenotype).eval()
+    images = torch.from_numpy(held.scaling.apply(held.x_test))
+    with torch.no_grad():
+        plain, mirror = (network(x).argmax(1).numpy() for x in (images, images.flip(-1)))
+    assert outcome.measures["mirrored"] == pytest.approx(float((mirror == held.y_test).mean()), abs=0.01)
+    known = {number: float((plain[held.y_test == number] == number).mean()) for number in range(3)}
+    assert max(known.values()) > 0.5
+    for number, part in known.items():
+        measure = outcome.measures.get(f"mirrored {number}")
+        if part < 0.5:
+            assert measure is None
+        else:
+            still = float((mirror[held.y_test == number] == number).mean())
+            assert measure == pytest.approx(still / part, abs=0.03)
 
 
 def test_augmentation_has_a_factor_in_the_genome() -> None:
