@@ -54,7 +54,6 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
         folder,
         "--workers",
         "1",
-        *OPTIONS,
     )
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120
@@ -66,6 +65,15 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
     run("resume", folder, "--workers", "2", "--quiet")
     assert plans(folder) == plans(finished)
     assert contents(folder) == contents(finished)
+
+
+def test_plans_are_not_repeated_on_other_data(finished: Path, tmp_path: Path) -> None:
+    words = command("evolve", "iris", "--plan", finished, "--out", tmp_path / "other")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "was planned for other data (digits)" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_finished_run_goes_on_with_more_minutes(finished: Path, tmp_path: Path) -> None:

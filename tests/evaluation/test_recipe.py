@@ -119,6 +119,7 @@ def test_what_a_network_knows_of_mirrored_images_is_measured_class_by_class(back
     )
     job = Job(7, 3, 5, founder(), course=Course(steps=60, mirrored=True))
     outcome = Backprop(FAMILY, TrainingConfig(**SGD, backend=backend), seed=1).open(held).run(job)
+    assert outcome.phenotype is not None
     network = Network(outcome.phenotype).eval()
     images = torch.from_numpy(held.scaling.apply(held.x_test))
     with torch.no_grad():

@@ -24,9 +24,9 @@ from epicortex.cli.parsing import (
 
 if TYPE_CHECKING:
     from epicortex.config import Config
-    from epicortex.ecosystem.plan import Plan
     from epicortex.registry import FromFile, Plugins
     from epicortex.run.lifecycle import Result, Watcher
+    from epicortex.run.repeating import Repeated
 
 #: The settings that everyone needs, under short names.
 SHORT: Final = {
@@ -46,17 +46,6 @@ SHORT: Final = {
     "--data-dir": ("data.directory", "where the built-in data sets are"),
 }
 _RUNS: Final = Path("runs")
-#: What a planned run finds out before it begins.
-_MEASURED: Final = (
-    "evolution.seed",
-    "evolution.minutes",
-    "evolution.generations",
-    "budget.speed",
-    "budget.reserve",
-    "budget.siblings",
-    "residual.start_cost",
-    "residual.start_parameters",
-)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -113,10 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     changes, called = settings_given(arguments)
     extensions = plugins.load(arguments.plugin)
-    repeated: dict[int, Plan] = {}
-    if arguments.plan is not None:
-        measured, repeated = _planned(arguments.plan)
-        changes = {**measured, **changes}
+    repeats = _repeats(arguments.plan)
+    if repeats is not None:
+        changes = {**repeats.settings, **changes}
     preset, suited = tasks.preset_for(arguments.data, extensions.parts["task"])
     if arguments.preset not in (None, preset):
         preset, suited = arguments.preset, {}
@@ -145,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
             watcher=watcher,
             stop=stop,
             command=arguments.command_line,
-            plans=repeated,
+            repeats=repeats,
             began=began,
         )
 
@@ -182,18 +170,13 @@ def _show_live(folder: Path, plugins: Sequence[Path]) -> None:
             print(line, file=sys.stderr, flush=True)
 
 
-def _planned(run: Path) -> tuple[dict[str, object], dict[int, Plan]]:
-    """What a planned run had measured, as settings, and its plans."""
-    from epicortex.config import fields
-    from epicortex.errors import StorageError
-    from epicortex.storage import plans
-    from epicortex.storage.folder import read_config
+def _repeats(run: Path | None) -> Repeated | None:
+    """The planned run whose work is done again, if one is named."""
+    if run is None:
+        return None
+    from epicortex.run.repeating import repeated
 
-    before, _ = read_config(run)
-    found = plans.read(run)
-    if not found:
-        raise StorageError(f"{run} has no plan.jsonl: it is no planned run, or has not begun")
-    return {name: fields.value_of(before, name) for name in _MEASURED}, found
+    return repeated(run)
 
 
 def chosen_fitness(config: Config, extensions: Plugins) -> FromFile | None:

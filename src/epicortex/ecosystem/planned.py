@@ -75,8 +75,9 @@ class PlannedBudget:
         if final and not searching:
             seconds = max(0.05, left)
         whole = max(1e-3, total - begun)
-        end = 1.0 if final and not searching else min(1.0, (elapsed + seconds - begun) / whole)
-        times = min(end, (elapsed - begun) / whole), end
+        end = 1.0 if final and not searching else max(0.0, min(1.0, (elapsed + seconds - begun) / whole))
+        # Where reading took all of the time, or a later process counts anew, no time is before the first.
+        times = max(0.0, min(end, (elapsed - begun) / whole)), end
         size = self._size(state, family, times[0])
         if _decayed(before):
             return replace(self._closing(state, family), until=minutes, begun=begun)

@@ -30,6 +30,7 @@ from epicortex.run import assembly, consent, sizing, telling
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
+from epicortex.run.repeating import Repeated
 from epicortex.run.subject import Subject
 from epicortex.storage import RunFolder, RunInfo, checkpoint
 from epicortex.storage.checkpoint import Checkpoint
@@ -112,7 +113,7 @@ def evolve(
     on_generation: Callable[[Generation], None] | None = None,
     on_champion: Callable[[Champion], None] | None = None,
     command: str = "",
-    plans: Mapping[int, Plan] | None = None,
+    repeats: Repeated | None = None,
     began: float | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -129,7 +130,7 @@ def evolve(
     other network with its weights. Setting `stop` ends the run within seconds; it can then be resumed. An
     `engine` that is given is prepared here and closed by its owner.
 
-    `plans` are those of another planned run (`storage.plans.read`), with whose settings this one repeats it.
+    With the settings of another planned run (`run.repeating`), `repeats` has this one do the same work.
     The minutes of a run count from now, or from `began` (as `time.monotonic` tells). Without a `watcher`,
     `progress` prints a line a generation; by default in terminals and notebooks.
     """
@@ -146,6 +147,8 @@ def evolve(
     with ExitStack() as stack:
         workers = engine or stack.enter_context(engines.create(config.training.engine, None, config))
         subject = assembly.subject(data, config, hooks.watcher.reading, extensions.parts)
+        if repeats is not None:
+            repeats.check(subject.digest)
         for note in subject.notes:
             hooks.watcher.note(note)
         ancestor = assembly.fitted(ancestor, config, subject, extensions, hooks.watcher.note)
@@ -165,7 +168,7 @@ def evolve(
             config = sizing.counted(config)
         family = assembly.make_family(config, subject, extensions)
         evolution = assembly.make_evolution(config, family, extensions, network)
-        run = _Run(evolution, subject, recipe, hooks, prepared, plans or {})
+        run = _Run(evolution, subject, recipe, hooks, prepared, repeats.plans if repeats else {})
         state = assembly.founders(evolution)
         if out is None:
             return run(workers, state)
