@@ -152,6 +152,26 @@ def test_classes_that_are_known_mirrored_are_mirrored_and_the_others_spared() ->
     assert {course.spared for course in courses if course} == {third.spared}
 
 
+def test_a_target_counts_on_the_samples_of_the_last_generation_only() -> None:
+    """Generations on the way are scored on a few samples, and may be lucky."""
+    made = config(**{"evolution.minutes": 1.0, "evolution.target": 0.95})
+    last = planned(made)[-1]
+    counts = [
+        replace(COUNTED, generation=number, highest_fitness=high) for number, high in ((1, 0.99), (2, 0.9))
+    ]
+    history = [Generation.timed(one, train_seconds=1.0, seconds=1.0) for one in counts]
+    assert limit_reached(Progress.of_history(history, made, last), made.evolution) == "minutes"
+
+
+def test_rates_stay_within_bounds_where_reading_took_all_of_the_time() -> None:
+    made = config(**{"evolution.minutes": 0.2})
+    family = family_of(made)
+    budget, state = PlannedBudget(made), Evolution(made, family).start()
+    first = budget.plan(state, [], family=family, elapsed=60.0)
+    later = budget.plan(replace(state, plan=first, generation=1), [], family=family, elapsed=10.0)
+    assert all(0 <= rate <= 2 for plan in (first, later) for rate in plan.rates)
+
+
 def test_a_finished_run_goes_on_if_it_gets_more() -> None:
     made = config(**{"evolution.minutes": 1.0})
     last = planned(made)[-1]

@@ -114,9 +114,7 @@ def test_classes_that_are_spared_are_not_mirrored(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["torch", "native"])
 def test_what_a_network_knows_of_mirrored_images_is_measured_class_by_class(backend: str) -> None:
-    held = replace(
-        DATA, x_test=np.concatenate([DATA.x_train] * 2), y_test=np.concatenate([DATA.y_train] * 2)
-    )
+    held = replace(DATA, x_test=np.concatenate([DATA.x_train] * 2), y_test=np.concatenate([DATA.y_train] * 2))
     job = Job(7, 3, 5, founder(), course=Course(steps=60, mirrored=True))
     outcome = Backprop(FAMILY, TrainingConfig(**SGD, backend=backend), seed=1).open(held).run(job)
     assert outcome.phenotype is not None

@@ -34,6 +34,7 @@ FORMAT: Final = 2
 TASK: Final = "task"
 MAX_MODEL: Final = 1 << 36
 _METADATA: Final = "epicortex.champion"
+_MODEL: Final = "model.safetensors"
 _MAX_ITEMS: Final = 4_000_000
 _WHOLE: Final = re.compile(r"-?\d{1,19}", re.ASCII)
 
@@ -126,7 +127,7 @@ class Champion:
 
 def write(folder: Path, champion: Champion) -> None:
     """Write the champion's folder; each file in one step, the model, which stands alone, first."""
-    atomic.replace_file(folder / "model.safetensors", model_file(champion))
+    atomic.replace_file(folder / _MODEL, model_file(champion))
     atomic.replace_file(folder / "genome.json", [genome_file(champion)])
     atomic.replace_text(folder / "card.md", card(champion))
 
@@ -147,13 +148,15 @@ def genome_file(champion: Champion) -> bytes:
 
 
 def read(path: Path, own: registry.Parts | None = None) -> Champion:
-    """The champion of a run folder, or of a model file by itself; anything unsound is a `StorageError`.
+    """The champion of a run or of a folder `champion`, or a model file by itself; unsound is a `StorageError`.
 
     `own` are parts of a person's own: a family that is not ours is among them.
     """
     atomic.refuse_link(path)
-    if path.is_dir():
-        run, path = path, path / "champion" / "model.safetensors"
+    if (path / _MODEL).is_file():
+        path = path / _MODEL
+    elif path.is_dir():
+        run, path = path, path / "champion" / _MODEL
         atomic.refuse_link(path.parent)
         if not path.exists() and (run / "config.toml").exists():
             raise StorageError(f"{run} has no champion yet: its first generation is not complete")

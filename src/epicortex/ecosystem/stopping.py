@@ -45,7 +45,8 @@ class Progress:
     def of_history(cls, history: History, config: Config, plan: Plan | None = None) -> Progress:
         """That of a run with these complete generations, in whatever process they ran, and its last plan."""
         highest, last_rise = -math.inf, 0
-        for generation in history:
+        # the generations of a planned run are scored on different samples, so that only the last counts
+        for generation in history if plan is None else history[-1:]:
             if generation.highest_fitness is not None and generation.highest_fitness > highest:
                 highest, last_rise = generation.highest_fitness, generation.generation
         return cls(

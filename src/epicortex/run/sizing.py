@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from functools import partial
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from epicortex.config import Config
 from epicortex.config import resolving as settings
@@ -33,10 +37,12 @@ _PROBE_STEPS: Final = 4096
 #: With more time, a part of it goes into more passes over the data, the rest into larger founders.
 _PASSES_POWER: Final = 0.63
 _USUAL_MINUTES: Final = 10.0
-#: A founder has no more than one parameter for so many numbers of the samples, or than few samples need.
-_INPUTS_A_PARAMETER: Final = 900
+#: How many parameters a founder may have for each sample to learn from, times the root of the bytes that a
+#: sample holds; but always so many.
+_PARAMETERS_A_SAMPLE: Final = 0.065
 _FEW_PARAMETERS: Final = 30_000
 _TABLE_PARAMETERS: Final = 150
+_LOOKED_AT: Final = 2**22
 #: What scoring costs for a sample, where training costs 1; and what is added to any estimate.
 _SCORING: Final = 1 / 3
 _MARGIN: Final = 1.3
@@ -87,8 +93,8 @@ def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine)
         raise ConfigError("evolution.budget: planned needs a data set to plan for")
     workers = own.siblings or max(1, min(_MOST_SIBLINGS, engine.workers))
     learnt, scored = _counts(config, data)
-    shape, outputs = subject.problem.input_shape, subject.problem.outputs
-    parameters = config.residual.start_parameters or most_parameters(shape, learnt, outputs)
+    parameters = config.residual.start_parameters
+    parameters = parameters or most_parameters(data.x_train, learnt, subject.problem.outputs)
     parameters = min(parameters, config.evolution.max_parameters or parameters)
     speed = measured_speed(config, family, engine, workers, parameters)
     seconds = 60 * minutes * (1 - own.search) * 0.9
@@ -112,17 +118,31 @@ def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine)
     )
 
 
-def most_parameters(input_shape: tuple[int, ...], samples: int, outputs: int) -> int:
-    """How many parameters the largest founder gets: more for larger images and more of them.
+def most_parameters(samples: NDArray[Any], learnt: int, outputs: int) -> int:
+    """How many parameters the largest founder gets: more for more samples, and for samples that hold more.
 
-    >>> [most_parameters(shape, n, 10) for shape, n in (((1, 28, 28), 54_000), ((3, 32, 32), 45_000))]
-    [47040, 153600]
-    >>> most_parameters((4,), 120, 3)
+    What an image holds is what is left of it when it is compressed: of a digit on black a quarter, of a
+    photograph most of it.
+
+    >>> plain, noise = np.zeros((500, 1, 28, 28), np.uint8), np.random.default_rng(1).bytes(500 * 784)
+    >>> rough = np.frombuffer(noise, np.uint8).reshape(plain.shape)
+    >>> [round(most_parameters(images, 54_000, 10), -4) for images in (plain, rough)]
+    [30000, 100000]
+    >>> most_parameters(np.zeros((120, 4), np.float32), 120, 3)
     1050
     """
-    if len(input_shape) == 1:
-        return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (input_shape[0] + outputs))
-    return max(_FEW_PARAMETERS, round(samples * math.prod(input_shape) / _INPUTS_A_PARAMETER))
+    if samples.ndim == 2:
+        return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (samples.shape[1] + outputs))
+    return max(_FEW_PARAMETERS, round(_PARAMETERS_A_SAMPLE * learnt * math.sqrt(_bytes_held(samples))))
+
+
+def _bytes_held(samples: NDArray[Any]) -> float:
+    """How many bytes some of the samples take for each when they are compressed, a byte a number."""
+    some = samples[:: max(1, samples.size // _LOOKED_AT)]
+    if some.dtype != np.uint8:
+        low, high = float(some.min()), float(some.max())
+        some = ((some - low) * (255 / max(high - low, 1e-30))).astype(np.uint8)
+    return len(zlib.compress(np.ascontiguousarray(some).tobytes(), 1)) / len(some)
 
 
 def measured_speed(
