@@ -73,7 +73,7 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
 
 def test_plans_are_not_repeated_on_other_data(finished: Path, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
-    table.write_text("width,kind\n" + "".join(f"{row},{'ab'[row % 2]}\n" for row in range(60)))
+    table.write_text("width,label\n" + "".join(f"{row},{'ab'[row % 2]}\n" for row in range(60)))
     words = command("evolve", table, "--plan", finished, "--out", tmp_path / "other")
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2

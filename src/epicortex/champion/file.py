@@ -148,7 +148,7 @@ def genome_file(champion: Champion) -> bytes:
 
 
 def read(path: Path, own: registry.Parts | None = None) -> Champion:
-    """The champion of a run or of a folder `champion`, or a model file by itself; unsound is a `StorageError`.
+    """The champion of a run, of its folder `champion` or of a model file; unsound is a `StorageError`.
 
     `own` are parts of a person's own: a family that is not ours is among them.
     """
