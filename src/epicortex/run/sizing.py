@@ -132,7 +132,7 @@ def most_parameters(samples: NDArray[Any], learnt: int, outputs: int) -> int:
     1050
     """
     if samples.ndim == 2:
-        return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (samples.shape[1] + outputs))
+        return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (int(samples.shape[1]) + outputs))
     return max(_FEW_PARAMETERS, round(_PARAMETERS_A_SAMPLE * learnt * math.sqrt(_bytes_held(samples))))
 
 
