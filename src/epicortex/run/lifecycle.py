@@ -163,7 +163,7 @@ def evolve(
         if prepared:
             hooks.watcher.reading("measuring how fast networks train", 0, 0)
             workers.prepare(engines.WorkerSetup(recipe=recipe, family=family, data=subject.data))
-            config = sizing.timed(config, family, subject, workers)
+            config = sizing.timed(config, family, subject, workers, network)
         elif sizing.is_planned(config):
             config = sizing.counted(config)
         family = assembly.make_family(config, subject, extensions)

@@ -86,7 +86,9 @@ def counted(config: Config) -> Config:
     )
 
 
-def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine) -> Config:
+def timed(
+    config: Config, family: Family[Any], subject: Subject, engine: Engine, ancestor: Any | None = None
+) -> Config:
     """The settings of a planned run with minutes, after a look at how fast its workers are."""
     minutes, own, data = config.evolution.minutes, config.budget, subject.data
     if minutes is None or data is None:
@@ -100,11 +102,11 @@ def timed(config: Config, family: Family[Any], subject: Subject, engine: Engine)
     seconds = 60 * minutes * (1 - own.search) * 0.9
     passes = own.passes * (minutes / _USUAL_MINUTES) ** _PASSES_POWER
     cost = config.residual.start_cost or max(1, round(speed * seconds / (passes * learnt)))
-    largest = _founder(config, family, cost, parameters)
+    largest = family.cost(ancestor or _founder(config, family, cost, parameters))
     one_core = speed / workers
     # the champion and a smaller model are scored on both parts
     samples = 1.5 * len(data.y_test) + (2.5 + 1 / workers) * scored
-    reserve = _MARGIN * _SCORING * family.cost(largest) * samples / one_core + 1.0
+    reserve = _MARGIN * _SCORING * largest * samples / one_core + 1.0
     return counted(
         settings.changed(
             config,
