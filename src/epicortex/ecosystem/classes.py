@@ -6,6 +6,7 @@ Networks compete with others of their class only: a cheap one learns faster at f
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from epicortex.config import Config
@@ -30,8 +31,7 @@ class CostClasses:
             )
         if ancestor is None and self._config.evolution.start_genome is not None:
             ancestor = family.minimal(generator(self._config.evolution.seed, "founding", network=1))
-        places = range(len(self._config.speciation.classes))
-        founders = [self._founder(family, place) for place in places] if ancestor is None else [ancestor]
+        founders = self._founders(family.founder, family.cost) if ancestor is None else [ancestor]
         costs = [family.cost(founder) for founder in founders]
         species = tuple(
             Species(id=place, key=f"about {cost:,} multiplications", founded=0, cost=cost)
@@ -48,12 +48,21 @@ class CostClasses:
         del generation
         return ClassRegister(state)
 
-    def _founder(self, family: SizesFounders, place: int) -> Any:
-        sizes, part = self._config.residual, self._config.speciation.classes[place]
-        rng = generator(self._config.evolution.seed, "founding", network=place + 1)
-        limits = sizes.start_cost, sizes.start_parameters
-        cost, parameters = (None if most is None else max(1, round(part * most)) for most in limits)
-        return family.founder(rng, max_cost=cost, max_parameters=parameters)
+    def _founders(self, founder: Callable[..., Any], cost_of: Callable[[Any], int]) -> list[Any]:
+        """One for each class: the first nearly fills the limits, and others a part of what it costs."""
+        parts, sizes = self._config.speciation.classes, self._config.residual
+        most, founders = sizes.start_cost, []
+        for place, part in enumerate(parts, 1):
+            rng = generator(self._config.evolution.seed, "founding", network=place)
+            limits = (
+                None if limit is None else max(1, round(part * limit))
+                for limit in (most, sizes.start_parameters)
+            )
+            cost, parameters = limits
+            founders.append(founder(rng, max_cost=cost, max_parameters=parameters))
+            if place == 1:
+                most = round(cost_of(founders[0]) / part)
+        return founders
 
 
 class ClassRegister:

@@ -37,9 +37,10 @@ _PROBE_STEPS: Final = 4096
 #: With more time, a part of it goes into more passes over the data, the rest into larger founders.
 _PASSES_POWER: Final = 0.63
 _USUAL_MINUTES: Final = 10.0
-#: How many parameters a founder may have for each sample to learn from, times the root of the bytes that a
+#: How many parameters a founder may have for each sample to learn from, times this power of the bytes that a
 #: sample holds; but always so many.
-_PARAMETERS_A_SAMPLE: Final = 0.065
+_PARAMETERS_A_SAMPLE: Final = 0.038
+_BYTES_POWER: Final = 0.6
 _FEW_PARAMETERS: Final = 30_000
 _TABLE_PARAMETERS: Final = 150
 _LOOKED_AT: Final = 2**22
@@ -129,13 +130,15 @@ def most_parameters(samples: NDArray[Any], learnt: int, outputs: int) -> int:
     >>> plain, noise = np.zeros((500, 1, 28, 28), np.uint8), np.random.default_rng(1).bytes(500 * 784)
     >>> rough = np.frombuffer(noise, np.uint8).reshape(plain.shape)
     >>> [round(most_parameters(images, 54_000, 10), -4) for images in (plain, rough)]
-    [30000, 100000]
+    [30000, 110000]
     >>> most_parameters(np.zeros((120, 4), np.float32), 120, 3)
     1050
     """
     if samples.ndim == 2:
         return min(_FEW_PARAMETERS, _TABLE_PARAMETERS * (int(samples.shape[1]) + outputs))
-    return max(_FEW_PARAMETERS, round(_PARAMETERS_A_SAMPLE * learnt * math.sqrt(_bytes_held(samples))))
+    return max(
+        _FEW_PARAMETERS, round(_PARAMETERS_A_SAMPLE * learnt * float(_bytes_held(samples) ** _BYTES_POWER))
+    )
 
 
 def _bytes_held(samples: NDArray[Any]) -> float:

@@ -26,8 +26,8 @@ _MOST_STAGES: Final = 4
 #: By how much stages widen: what a limit of cost allows is best spent where maps are small.
 _WIDENING: Final = {2: 2.5, 3: 2.5, 4: 2.0}
 _SCARCE: Final = 1.4
-#: A shape that leaves more than this part of the cost unused makes room for one with larger maps.
-_USED: Final = 0.5
+#: A shape that uses less than this part of the cost makes room for one with larger maps.
+_USED: Final = 0.35
 
 
 @dataclass(frozen=True, slots=True)
