@@ -147,8 +147,8 @@ def test_a_worker_that_gives_signs_of_life_may_take_longer_than_the_limit(
     replacing: str, tmp_path: Path
 ) -> None:
     # a sign of life after each scoring, and both together take longer than the limit
-    config = settings(workers=1, hang_limit=9.0)
-    with create(replacing, setup(config, fitness=Slow(5.0, tmp_path)), config) as engine:
+    config = settings(workers=1, hang_limit=5.0)
+    with create(replacing, setup(config, fitness=Slow(3.0, tmp_path)), config) as engine:
         outcome = engine.submit(Job(1, 1, 1, network(), newborn=True)).result(timeout=PATIENCE)
     assert outcome.failed is None
     assert len(list(tmp_path.iterdir())) == 2
