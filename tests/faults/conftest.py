@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.contracts.world import until
-from tests.faults.world import COUNTING, FOUNDERS, SMALL, Command, Nursery, same_bytes
+from tests.faults.world import COUNTING, SMALL, Command, Nursery, same_bytes
 
 GENERATIONS = 3
 
@@ -80,48 +80,40 @@ def reference(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Ref
     return make_reference(nursery, tmp_path_factory.mktemp("reference"), GENERATIONS)
 
 
-#: Trains as many networks as there are at first, and waits for a file before it goes on: there is time to do
-#: something about the run, and no more than it takes.
-HELD = f"""
+#: Trains one generation, and waits for a file before it goes on: there is time to do something about the run,
+#: and no more than it takes.
+HELD = """
 import os, time
 from epicortex.evaluation.optimisers import find_optimiser
 
 def held(parameters, **arguments):
-    if sum(parameter.numel() for parameter in parameters) > 100:
-        with open(os.environ["EPICORTEX_HELD"], "ab", 0) as stream:
-            stream.write(b"x")
-            begun = stream.tell()
-        while begun > {FOUNDERS} and not os.path.exists(os.environ["EPICORTEX_HELD"] + ".go"):
+    run = os.environ["EPICORTEX_HELD"]
+    if os.path.exists(os.path.join(run, "checkpoints", "00000001")) and not os.path.exists(run + ".held"):
+        open(run + ".held", "w").close()
+        while not os.path.exists(run + ".go"):
             time.sleep(0.01)
     return find_optimiser("Adadelta")(parameters, **arguments)
 
-optimisers = {{"counted": held}}
+optimisers = {"counted": held}
 """
 
 
-@dataclass
+@dataclass(frozen=True)
 class Held:
-    """Starts the reference run, which stops after its first generation until it may go on."""
+    """Starts the reference run, which waits after its first checkpoint until it may go on."""
 
     nursery: Nursery
     words: tuple[str, ...]
-    begun: Path
 
     def start(self, run: Path) -> Command:
-        """A run that waits in its second generation."""
-        self.begun.unlink(missing_ok=True)
-        self._gate.unlink(missing_ok=True)
-        command = self.nursery.start(*self.words, "--out", run, EPICORTEX_HELD=str(self.begun))
-        assert until(lambda: self.begun.exists() and self.begun.stat().st_size > FOUNDERS), command.err
+        """A run that waits in a later generation."""
+        command = self.nursery.start(*self.words, "--out", run, EPICORTEX_HELD=str(run))
+        assert until(run.with_name(f"{run.name}.held").exists), command.err
         return command
 
-    def go(self) -> None:
+    def go(self, run: Path) -> None:
         """Let it go on."""
-        self._gate.touch()
-
-    @property
-    def _gate(self) -> Path:
-        return self.begun.with_name(self.begun.name + ".go")
+        run.with_name(f"{run.name}.go").touch()
 
 
 @pytest.fixture
@@ -129,7 +121,7 @@ def held(nursery: Nursery, reference: Reference, tmp_path: Path) -> Held:
     plugin = tmp_path / "held.py"
     plugin.write_text(HELD)
     words = tuple(str(plugin) if word == str(reference.plugin) else word for word in reference.words)
-    return Held(nursery, words, tmp_path / "begun")
+    return Held(nursery, words)
 
 
 #: Trains so slowly that there is time to do something about it, and notes which process is at work.

@@ -123,7 +123,7 @@ def test_a_folder_that_becomes_read_only_ends_the_run_in_one_line(
     with counted("run folder made read-only during the run") as tally, tally.case("once"):
         command = held.start(run)
         with read_only(run):
-            held.go()
+            held.go(run)
             ended = command.wait()
             assert ended.code == 3, ended
             assert "cannot be" in ended.refusal
@@ -157,7 +157,7 @@ def test_a_folder_that_is_removed_or_moved_ends_the_run_in_one_line(
                 run.rename(elsewhere)
                 if what == "removed":
                     shutil.rmtree(elsewhere)
-                held.go()
+                held.go(run)
                 ended = command.wait()
                 assert ended.code == 3, ended
                 assert "its folder is gone" in ended.refusal

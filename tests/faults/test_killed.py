@@ -116,11 +116,10 @@ def test_logs_removed_or_replaced_during_a_run_come_back(
                 with tally.case(f"{name} {what}"):
                     run = tmp_path / f"{name}-{what}"
                     command = held.start(run)
-                    assert (run / "checkpoints" / "00000001").exists()
                     (run / name).unlink()
                     if what == "replaced":
                         (run / name).write_text("{}\n")
-                    held.go()
+                    held.go(run)
                     ended = command.wait()
                     assert ended.code == 0, ended
                     assert "was removed or replaced; it is back, whole" in ended.err
@@ -132,7 +131,7 @@ def test_a_log_that_is_cut_off_during_a_run_stops_it(held: Held, tmp_path: Path)
     with counted("logs cut off during a run") as tally, tally.case("networks.jsonl"):
         command = held.start(run)
         (run / "networks.jsonl").write_text("")
-        held.go()
+        held.go(run)
         ended = command.wait()
         assert ended.code == 3
         assert "networks.jsonl was cut off" in ended.refusal

@@ -22,11 +22,10 @@ THOROUGH: Final = bool(os.environ.get("EPICORTEX_THOROUGH"))
 TABLE: Final = "EPICORTEX_FAULTS_TABLE"
 TOKEN: Final = "EPICORTEX_FAULT_CASE"
 
-FOUNDERS: Final = 6
 #: A run that takes a second and in which everything happens.
 SMALL: Final = (
     *("--preset", "paper", "--training.fitness-on", "validation", "--seed", "3"),
-    *("--evolution.initial-networks", str(FOUNDERS), "--evolution.max-networks", "8"),
+    *("--evolution.initial-networks", "6", "--evolution.max-networks", "8"),
     *("--evolution.initial-species", "2", "--evolution.max-species", "4"),
 )
 #: An optimiser that counts how many trainings began, in a file that grows by a byte for each.
