@@ -23,7 +23,7 @@ test: install ## Run the linters, the type checker and the tests (under eight mi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -m "not slow and not realdata and not cluster"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not realdata and not cluster"
 
 lint: install ## Check style
 	$(BIN)/ruff check .
