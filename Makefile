@@ -19,11 +19,11 @@ install: $(VENV)/.installed ## Create .venv and install EpiCortex with everythin
 demo: install ## Evolve networks that read handwritten digits (a minute)
 	$(BIN)/epicortex evolve digits --minutes 1
 
-test: install ## Run the linters, the type checker and the tests (under ten minutes)
+test: install ## Run the linters, the type checker and the tests (under eight minutes)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -m "not slow and not realdata and not cluster"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not realdata and not cluster"
 
 lint: install ## Check style
 	$(BIN)/ruff check .
@@ -39,7 +39,7 @@ format: install ## Bring the code into its style
 docs: install ## Build the documentation site into docs/_build/html
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
-faults: install ## Kill, truncate, fill and flood for real; prints a table (an hour or more)
+faults: install ## Kill, truncate, fill and flood for real; prints a table (half an hour of one quiet core)
 	$(BIN)/python -m tests.faults
 
 cluster-test: install ## Install Ray and MPI, and test the engines over all four (under ten minutes)

@@ -39,7 +39,7 @@ from tests.contracts.world import (
     until,
 )
 
-Start: TypeAlias = Callable[[str, float], subprocess.Popen[str]]
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
 
@@ -59,7 +59,7 @@ def script(tmp_path: Path) -> Path:
                 return 0.25
 
             SECONDS = float(sys.argv[1])
-            config = settings(workers=2)
+            config = settings(workers=WORKERS)
             engine = create("processes", setup(config, fitness=slow), config)
             futures = [engine.submit(job) for job in jobs(4)]
             print(futures[0].result().fitness, *engine.pids, flush=True)
@@ -75,8 +75,9 @@ def start(script: Path, tmp_path: Path) -> Iterator[Start]:
     (tmp_path / "tmp").mkdir()
     started: list[subprocess.Popen[str]] = []
 
-    def run(end: str, seconds: float) -> subprocess.Popen[str]:
-        script.write_text(script.read_text().replace("END", textwrap.dedent(end)))
+    def run(end: str, seconds: float, workers: int = 1) -> subprocess.Popen[str]:
+        text = script.read_text().replace("WORKERS", str(workers))
+        script.write_text(text.replace("END", textwrap.dedent(end)))
         program = subprocess.Popen(
             [sys.executable, str(script), str(seconds)],
             stdout=subprocess.PIPE,
@@ -147,8 +148,8 @@ def test_a_worker_that_gives_signs_of_life_may_take_longer_than_the_limit(
     replacing: str, tmp_path: Path
 ) -> None:
     # a sign of life after each scoring, and both together take longer than the limit
-    config = settings(workers=1, hang_limit=9.0)
-    with create(replacing, setup(config, fitness=Slow(5.0, tmp_path)), config) as engine:
+    config = settings(workers=1, hang_limit=5.0)
+    with create(replacing, setup(config, fitness=Slow(3.0, tmp_path)), config) as engine:
         outcome = engine.submit(Job(1, 1, 1, network(), newborn=True)).result(timeout=PATIENCE)
     assert outcome.failed is None
     assert len(list(tmp_path.iterdir())) == 2
@@ -184,7 +185,7 @@ def test_an_idle_worker_that_dies_is_reaped_and_replaced() -> None:
 def test_a_time_in_which_the_program_itself_was_stopped_does_not_count_as_silence(
     script: Path, start: Start
 ) -> None:
-    script.write_text(script.read_text().replace("workers=2", "workers=2, hang_limit=10"))
+    script.write_text(script.read_text().replace("workers=WORKERS", "workers=2, hang_limit=10"))
     program = start("print(*engine.pids, [f.result().fitness for f in futures])", 1)
     pids = running_pids(program)
     for pid in (program.pid, *pids):
@@ -222,7 +223,7 @@ def test_scripts_need_no_guard_and_what_their_functions_print_stays_out_of_the_o
 
 def test_workers_go_when_the_program_is_killed_even_stopped_ones(start: Start, tmp_path: Path) -> None:
     shared = segments()
-    program = start("time.sleep(600)", 1)
+    program = start("time.sleep(600)", 1, workers=2)
     pids = running_pids(program)
     assert len(pids) == 2
     assert all(state_of(pid) for pid in pids)

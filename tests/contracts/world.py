@@ -106,13 +106,13 @@ def same(one: Outcome, other: Outcome) -> bool:
     )
 
 
-def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Wait until something holds; False if it never does."""
+def until(condition: Callable[[], bool], seconds: float = PATIENCE, *, every: float = 0.02) -> bool:
+    """Wait until something holds, with a look every so many seconds; False if it never does."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.02)
+        time.sleep(every)
     return True
 
 

@@ -132,6 +132,7 @@ def small(resolve: Callable[..., Config]) -> Callable[..., Config]:
                 "initial_species": 2,
                 "max_species": 4,
             },
+            budget={"steps": min(config.budget.steps, 10)},
             training={"min_steps": 10, "engine": "serial"},
         )
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
-from epicortex.cli import COMMANDS
+from tests.e2e.commands import here
 from tests.e2e.pictures import CLASSES, write_pictures
 
 pytest.importorskip("onnxruntime")
@@ -80,16 +80,16 @@ def add_odd_ones(folder: Path) -> None:
     Image.fromarray(gray * 257).save(folder / "deep.png")
 
 
-def test_from_a_folder_of_pictures_to_a_model_in_use(tmp_path: Path) -> None:
+def test_from_a_folder_of_pictures_to_a_model_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     write_pictures(tmp_path, train=60, held_out=12)
     add_odd_ones(tmp_path / "held-out" / "flower")
     command(tmp_path, "evolve", "train", "--out", "run", "--quiet", *SMALL)
-    if "report" in COMMANDS:
-        command(tmp_path, "report", "run")
-        assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
+    here("report", "run")
+    assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
     command(tmp_path, "export", "run", "--to", "champion.onnx", "--pixels")
 
-    story = json.loads(command(tmp_path, "predict", "run", "held-out", "--json"))
+    story = json.loads(here("predict", "run", "held-out", "--json"))
     predicted = {one["file"]: one["class"] for one in story["predictions"]}
     assert tuple(story["classes"]) == CLASSES
     assert len(predicted) == 50
@@ -105,6 +105,6 @@ def test_from_a_folder_of_pictures_to_a_model_in_use(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == predicted
-    again = json.loads(command(tmp_path, "predict", "champion.onnx", "held-out", "--json"))
+    again = json.loads(here("predict", "champion.onnx", "held-out", "--json"))
     for one, other in zip(story["predictions"], again["predictions"], strict=True):
         assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-4)

@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ import pytest
 
 import epicortex
 from epicortex.champion import front
-from tests.e2e.test_residual import command, contents, run
+from tests.contracts.world import PATIENCE, until
+from tests.e2e.commands import command, here, refusal, run
+from tests.e2e.test_residual import contents, written
 
 #: The minutes of a run; the next ones if the machine was too busy for a search and two models.
 MINUTES = (0.2, 0.6, 2.0)
@@ -41,7 +42,7 @@ def test_a_timed_run_searches_and_polishes_and_its_rate_falls_to_zero(finished: 
     assert phases == sorted(phases, reverse=True)
     assert set(phases) == {"search", "polish"}
     assert plans(finished)[-1]["rates"] == [0.0, 0.0]
-    figures = json.loads(run("show", finished, "--json"))
+    figures = json.loads(here("show", finished, "--json"))
     assert figures["champion"]["test_accuracy"] > 0.5
 
 
@@ -60,11 +61,8 @@ def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(
         "1",
     )
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 120
-        while not (history.exists() and history.read_bytes().count(b"\n") >= 3):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        assert until(lambda: process.poll() is not None or written(history, 3), every=0.005)
+        assert process.poll() is None
         process.send_signal(signal.SIGKILL)
     run("resume", folder, "--workers", "2", "--quiet")
     assert plans(folder) == plans(finished)
@@ -109,12 +107,9 @@ def test_ctrl_c_leaves_a_model_and_the_command_that_goes_on(tmp_path: Path) -> N
         "--quiet",
     )
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        deadline = time.monotonic() + 120
-        while not (folder / "champion" / "model.safetensors").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        assert until((folder / "champion" / "model.safetensors").exists)
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=PATIENCE)
     assert b"epicortex resume" in said
     assert len(epicortex.load(folder).classes) == 10
 
@@ -129,14 +124,8 @@ def test_any_model_of_the_front_can_be_exported(finished: Path, tmp_path: Path) 
         ("--smallest-within", "100%", small),
         ("--max-milliseconds", "10000", max(members, key=lambda one: one.facts.fitness)),
     ):
-        run("export", finished, "--to", tmp_path / "model.safetensors", option, value)
+        here("export", finished, "--to", tmp_path / "model.safetensors", option, value)
         model = epicortex.load_champion(tmp_path / "model.safetensors")
         assert model.outline.parameters == chosen.outline.parameters
-    refused = subprocess.run(
-        command("export", finished, "--to", tmp_path / "no.onnx", "--max-parameters", "3"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert refused.returncode == 2
-    assert "no model of this run is so small" in refused.stderr
+    line = refusal("export", finished, "--to", tmp_path / "no.onnx", "--max-parameters", "3")
+    assert "no model of this run is so small" in line

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 import epicortex
+from tests.contracts.world import until
+from tests.e2e.commands import command, here, run
 
 OPTIONS = (
     *("--preset", "residual", "--evolution.initial-networks", "4", "--evolution.max-networks", "4"),
@@ -24,16 +24,9 @@ OPTIONS = (
 )
 
 
-def command(*words: str | Path) -> list[str]:
-    return [sys.executable, "-m", "epicortex", *map(str, words)]
-
-
-def run(*words: str | Path) -> str:
-    return subprocess.run(command(*words), check=True, capture_output=True, text=True, timeout=300).stdout
-
-
-def evolve(folder: Path, generations: int, engine: str) -> None:
-    run("evolve", "digits", "--out", folder, "--generations", str(generations), "--engine", engine, *OPTIONS)
+def written(history: Path, lines: int) -> bool:
+    """Whether there are so many generations."""
+    return history.exists() and history.read_bytes().count(b"\n") >= lines
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -45,7 +38,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("residual") / "run"
-    evolve(folder, 4, "serial")
+    here("evolve", "digits", "--out", folder, "--generations", "4", "--engine", "serial", *OPTIONS)
     return folder
 
 
@@ -53,22 +46,19 @@ def test_a_killed_run_resumes_to_the_same_bytes_on_another_engine(finished: Path
     folder, history = tmp_path / "killed", tmp_path / "killed" / "history.jsonl"
     words = ["evolve", "digits", "--out", str(folder), "--generations", "4", "--engine", "processes"]
     with subprocess.Popen(command(*words, *OPTIONS), stdout=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 120
-        while not (history.exists() and history.read_bytes().count(b"\n") >= 2):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        assert until(lambda: process.poll() is not None or written(history, 2), every=0.005)
+        assert process.poll() is None
         process.send_signal(signal.SIGKILL)
     run("resume", folder, "--quiet")
     assert contents(folder) == contents(finished)
 
 
 def test_show_and_report_read_it(finished: Path, tmp_path: Path) -> None:
-    assert "all 4 generations are done" in run("show", finished)
-    story = json.loads(run("show", finished, "--json"))
+    assert "all 4 generations are done" in here("show", finished)
+    story = json.loads(here("show", finished, "--json"))
     assert story["champion"]["family"] == "residual"
     page = tmp_path / "report.html"
-    run("report", finished, "--out", page)
+    here("report", finished, "--out", page)
     html = page.read_text()
     assert "residual block" in html
     assert "batch norm" in html
@@ -80,7 +70,7 @@ def test_every_export_answers_as_the_champion(finished: Path, tmp_path: Path) ->
     with torch.no_grad():
         expected = epicortex.load(finished)(torch.from_numpy(x)).numpy()
     for ending in ("onnx", "pt2", "safetensors"):
-        run("export", finished, "--to", tmp_path / f"a.{ending}")
+        here("export", finished, "--to", tmp_path / f"a.{ending}")
     session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
     program = torch.export.load(tmp_path / "a.pt2").module()
     with torch.no_grad():
@@ -98,14 +88,15 @@ def test_pictures_are_classified_as_the_digits_they_were(finished: Path, tmp_pat
     files = [tmp_path / f"{place}.png" for place in range(40)]
     for file, image in zip(files, digits.images, strict=False):
         Image.fromarray((image * 255 / 16).astype(np.uint8)).save(file)
-    story = json.loads(run("predict", finished, *files, "--json"))
+    story = json.loads(here("predict", finished, *files, "--json"))
     named = [one["class"] for one in story["predictions"]]
     right = sum(name == str(label) for name, label in zip(named, digits.target, strict=False))
     assert right / len(named) > 0.5
 
 
 def test_a_run_starts_from_the_champion_of_another(finished: Path, tmp_path: Path) -> None:
-    run("evolve", "digits", "--from", finished, "--out", tmp_path / "run", "--generations", "1", *OPTIONS)
+    more = ("--from", finished, "--generations", "1", "--engine", "serial")
+    here("evolve", "digits", "--out", tmp_path / "run", *more, *OPTIONS)
     lines = [json.loads(line) for line in (tmp_path / "run" / "networks.jsonl").read_text().splitlines()]
     before = epicortex.load_champion(finished)
     first = next(line for line in lines if line["id"] == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -194,30 +195,49 @@ def test_without_the_library_auto_is_torch_and_a_native_run_is_refused(tmp_path:
 
 
 #: As little work as there is: portable code is slow where fused multiply-adds are emulated.
-_LAYERED = "--preset layered --evolution.initial-networks 4 --evolution.max-networks 6"
-_PLANNED = "--budget.steps 2 --residual.start-cost 20000 --residual.start-parameters 800"
+_RUNS = {
+    "layered": "--preset layered --evolution.initial-networks 4 --evolution.max-networks 6 "
+    "--evolution.initial-species 2",
+    "planned": "--budget.steps 2 --residual.start-cost 20000 --residual.start-parameters 800",
+}
+_COMMANDS = """
+import json, sys
+from epicortex.cli import main
+sys.exit(max(main([*words, "--quiet"]) for words in json.loads(sys.argv[1])))
+"""
 
 
-@pytest.mark.parametrize("options", [f"{_LAYERED} --evolution.initial-species 2", _PLANNED])
-def test_a_run_gives_the_same_bytes_on_every_instruction_set(tmp_path: Path, options: str) -> None:
+def _with(simd: str, *commands: list[str]) -> None:
+    """Commands in one process that has this instruction set."""
+    if commands:
+        done = subprocess.run(
+            [sys.executable, "-c", _COMMANDS, json.dumps(commands)],
+            env={**os.environ, "EPICORTEX_SIMD": simd},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_runs_give_the_same_bytes_on_every_instruction_set(tmp_path: Path) -> None:
     """Begun with one, resumed with another."""
     sets = native.instruction_sets()
-    seen = set()
     for first in sets:
-        folder = tmp_path / first
-        for generations, simd in ((1, first), (3, sets[-1] if first == sets[0] else sets[0])):
-            words = ["resume", str(folder)] if generations > 1 else ["evolve", "digits", "--out", str(folder)]
-            if generations == 1:
-                words += [*options.split(), "--engine", "serial"]
-            subprocess.run(
-                [sys.executable, "-m", "epicortex", *words, "--generations", str(generations), "--quiet"],
-                env={**os.environ, "EPICORTEX_SIMD": simd},
-                check=True,
-                capture_output=True,
-            )
-        files = ("networks.jsonl", "champion/model.safetensors")
-        seen.add(tuple((folder / name).read_bytes() for name in files))
-    assert len(seen) == 1
+        begun = ("--engine", "serial", "--generations", "1")
+        _with(
+            first,
+            *(
+                ["evolve", "digits", "--out", str(tmp_path / name / first), *options.split(), *begun]
+                for name, options in _RUNS.items()
+            ),
+        )
+    for simd, others in ((sets[-1], sets[:1]), (sets[0], sets[1:])):
+        folders = [tmp_path / name / first for name in _RUNS for first in others]
+        _with(simd, *(["resume", str(folder), "--generations", "3"] for folder in folders))
+    for name in _RUNS:
+        for file in ("networks.jsonl", "champion/model.safetensors"):
+            assert len({(tmp_path / name / first / file).read_bytes() for first in sets}) == 1
 
 
 def test_nan_fails_the_network_with_the_reason_torch_gives() -> None:

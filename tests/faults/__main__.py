@@ -1,8 +1,9 @@
 """The long version of the fault tests, and a table of what was tried, survived and lost.
 
-`python -m tests.faults` runs it; words after that go to pytest, such as `-k disk`. It takes an hour or two.
-Rows are written as they come. With EPICORTEX_FAULTS_TABLE=FILE they stay in that file, whatever happens;
-a part that is run again replaces its rows, and `python -m tests.faults --table FILE` prints the table.
+`python -m tests.faults` runs it; words after that go to pytest, such as `-k disk` or `-n 2`. It takes about
+half an hour of one quiet core. Rows are written as they come. With EPICORTEX_FAULTS_TABLE=FILE they stay in
+that file, whatever happens; a part that is run again replaces its rows, and
+`python -m tests.faults --table FILE` prints the table.
 """
 
 from __future__ import annotations

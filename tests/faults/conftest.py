@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.world import COUNTING, SMALL, Nursery, same_bytes
+from tests.contracts.world import until
+from tests.faults.world import COUNTING, SMALL, Command, Nursery, same_bytes
 
 GENERATIONS = 3
 
@@ -77,6 +78,50 @@ def make_reference(nursery: Nursery, folder: Path, generations: int, *more: str)
 @pytest.fixture(scope="session")
 def reference(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Reference:
     return make_reference(nursery, tmp_path_factory.mktemp("reference"), GENERATIONS)
+
+
+#: Trains one generation, and waits for a file before it goes on: there is time to do something about the run,
+#: and no more than it takes.
+HELD = """
+import os, time
+from epicortex.evaluation.optimisers import find_optimiser
+
+def held(parameters, **arguments):
+    run = os.environ["EPICORTEX_HELD"]
+    if os.path.exists(os.path.join(run, "checkpoints", "00000001")) and not os.path.exists(run + ".held"):
+        open(run + ".held", "w").close()
+        while not os.path.exists(run + ".go"):
+            time.sleep(0.01)
+    return find_optimiser("Adadelta")(parameters, **arguments)
+
+optimisers = {"counted": held}
+"""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Starts the reference run, which waits after its first checkpoint until it may go on."""
+
+    nursery: Nursery
+    words: tuple[str, ...]
+
+    def start(self, run: Path) -> Command:
+        """A run that waits in a later generation."""
+        command = self.nursery.start(*self.words, "--out", run, EPICORTEX_HELD=str(run))
+        assert until(run.with_name(f"{run.name}.held").exists), command.err
+        return command
+
+    def go(self, run: Path) -> None:
+        """Let it go on."""
+        run.with_name(f"{run.name}.go").touch()
+
+
+@pytest.fixture
+def held(nursery: Nursery, reference: Reference, tmp_path: Path) -> Held:
+    plugin = tmp_path / "held.py"
+    plugin.write_text(HELD)
+    words = tuple(str(plugin) if word == str(reference.plugin) else word for word in reference.words)
+    return Held(nursery, words)
 
 
 #: Trains so slowly that there is time to do something about it, and notes which process is at work.

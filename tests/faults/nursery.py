@@ -44,9 +44,13 @@ def main() -> None:
 
 
 def _import_everything() -> None:
+    # Much of this is imported late on purpose: what is left out here is paid for by every child.
     for name in (
+        "torch",
         "tensorboard.compat.proto.event_pb2",
         "tensorboard.summary.writer.record_writer",
+        "epicortex.champion.front",
+        "epicortex.champion.module",
         "epicortex.cli.display",
         "epicortex.cli.evolve",
         "epicortex.cli.resume",
@@ -54,10 +58,16 @@ def _import_everything() -> None:
         "epicortex.cli.progress",
         "epicortex.engines.processes",
         "epicortex.engines.serial",
-        "epicortex.run.lineage",
+        "epicortex.evaluation.backprop",
+        "epicortex.evaluation.compiled",
+        "epicortex.families.layered.network",
         "epicortex.registry",
-        "epicortex.run",
-        "epicortex.evaluation",
+        "epicortex.report",
+        "epicortex.run.lifecycle",
+        "epicortex.run.lineage",
+        "epicortex.run.record",
+        "epicortex.storage.journal",
+        "epicortex.storage.tensorboard",
         "rich.console",
         "rich.table",
     ):

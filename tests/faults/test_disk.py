@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +14,7 @@ import pytest
 
 from epicortex.storage import checkpoint
 from epicortex.storage.folder import read_config
-from tests.contracts.world import until
-from tests.faults.conftest import Reference
+from tests.faults.conftest import Held, Reference
 from tests.faults.make_fixture import FAMILY
 from tests.faults.world import THOROUGH, Nursery, counted, same_bytes
 
@@ -118,25 +116,14 @@ def read_only(folder: Path) -> Iterator[None]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def slowly(reference: Reference, folder: Path) -> list[str]:
-    """The command of the reference run, with trainings that take a while."""
-    from tests.faults.conftest import SLOW
-
-    plugin = folder / "slow.py"
-    plugin.write_text(SLOW)
-    return [str(plugin) if word == str(reference.plugin) else word for word in reference.words]
-
-
 def test_a_folder_that_becomes_read_only_ends_the_run_in_one_line(
-    nursery: Nursery, reference: Reference, tmp_path: Path
+    nursery: Nursery, reference: Reference, held: Held, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     with counted("run folder made read-only during the run") as tally, tally.case("once"):
-        command = nursery.start(*slowly(reference, tmp_path), "--out", run)
-        assert until((run / "history.jsonl").exists), command.err
-        command.kill(signal.SIGSTOP)  # a file that it opens for writing meanwhile would be in the way
+        command = held.start(run)
         with read_only(run):
-            command.kill(signal.SIGCONT)
+            held.go(run)
             ended = command.wait()
             assert ended.code == 3, ended
             assert "cannot be" in ended.refusal
@@ -160,18 +147,17 @@ def test_a_run_cannot_begin_where_nothing_can_be_written(
 
 
 def test_a_folder_that_is_removed_or_moved_ends_the_run_in_one_line(
-    nursery: Nursery, reference: Reference, tmp_path: Path
+    nursery: Nursery, reference: Reference, held: Held, tmp_path: Path
 ) -> None:
-    words = slowly(reference, tmp_path)
     with counted("run folder removed or moved during the run") as tally:
         for what in ("removed", "moved"):
             run, elsewhere = tmp_path / what, tmp_path / f"{what}-elsewhere"
             with tally.case(what):
-                command = nursery.start(*words, "--out", run)
-                assert until((run / "history.jsonl").exists), command.err
+                command = held.start(run)
                 run.rename(elsewhere)
                 if what == "removed":
                     shutil.rmtree(elsewhere)
+                held.go(run)
                 ended = command.wait()
                 assert ended.code == 3, ended
                 assert "its folder is gone" in ended.refusal

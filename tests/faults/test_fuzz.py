@@ -48,6 +48,7 @@ from tests.faults.world import THOROUGH, counted
 MOST_KILOBYTES = 300_000
 MOST_SECONDS = 20
 EXAMPLES = int(os.environ.get("EPICORTEX_FUZZ_EXAMPLES", "60"))
+MANY = 1000
 OLD = FIXTURES / "run-format-1"
 NEWEST = OLD / "checkpoints" / "00000002"
 JOURNAL = (OLD / "checkpoints" / "00000003.journal").read_bytes()
@@ -147,6 +148,13 @@ class Reader:
     name: str
     read: Callable[[Path, random.Random], object]
     """Given a place for a file, and what decides about the changes."""
+    cost: int = 1
+    """How many times as long as others it takes; where there are many inputs, it gets as many fewer."""
+
+    @property
+    def examples(self) -> int:
+        """How many inputs it gets."""
+        return EXAMPLES if EXAMPLES <= MANY else max(MANY, EXAMPLES // self.cost)
 
 
 STATE = json.loads((NEWEST / "state.json").read_bytes())["state"]
@@ -408,12 +416,12 @@ READERS = [
     Reader("journal", journal_file),
     Reader("history", history_file),
     Reader("networks", networks_file),
-    Reader("runs of an experiment", runs_file),
-    Reader("config", config_file),
-    Reader("preset", preset_file),
+    Reader("runs of an experiment", runs_file, cost=33),
+    Reader("config", config_file, cost=4),
+    Reader("preset", preset_file, cost=4),
     Reader("prepared data set, its header", prepared_header),
     Reader("CIFAR python batch, other opcodes", other_opcodes),
-    Reader("folder of pictures", picture_folder),
+    Reader("folder of pictures", picture_folder, cost=10),
 ]
 #: How the names of the readers in tests/data begin; what differs in where a file is changed is one reader.
 FORMATS = (
@@ -451,7 +459,7 @@ def test_whatever_is_changed_a_reader_reads_or_refuses_in_one_line(reader: Reade
     before = held()
     with counted(f"fuzzed input for the reader of {reader.name}") as tally, warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
-        for seed in range(EXAMPLES):
+        for seed in range(reader.examples):
             began = time.process_time()
             with tally.case(f"seed {seed}"):
                 try:

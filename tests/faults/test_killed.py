@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.contracts.world import until
-from tests.faults.conftest import Reference, make_reference
+from tests.faults.conftest import Held, Reference, make_reference
 from tests.faults.nursery import CALLS
 from tests.faults.world import THOROUGH, Command, Nursery, Tally, counted, same_bytes
 
@@ -108,32 +108,30 @@ LOGS = ("history.jsonl", "networks.jsonl")
 
 
 def test_logs_removed_or_replaced_during_a_run_come_back(
-    nursery: Nursery, reference: Reference, slow: tuple[str, ...], tmp_path: Path
+    reference: Reference, held: Held, tmp_path: Path
 ) -> None:
     with counted("logs removed or replaced during a run") as tally:
         for name in LOGS:
             for what in ("removed", "replaced"):
                 with tally.case(f"{name} {what}"):
                     run = tmp_path / f"{name}-{what}"
-                    command = nursery.start(*slow, "--out", run)
-                    assert until((run / "checkpoints" / "00000001").exists)
+                    command = held.start(run)
                     (run / name).unlink()
                     if what == "replaced":
                         (run / name).write_text("{}\n")
+                    held.go(run)
                     ended = command.wait()
                     assert ended.code == 0, ended
                     assert "was removed or replaced; it is back, whole" in ended.err
                     assert same_bytes(run) == reference.bytes
 
 
-def test_a_log_that_is_cut_off_during_a_run_stops_it(
-    nursery: Nursery, slow: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_log_that_is_cut_off_during_a_run_stops_it(held: Held, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with counted("logs cut off during a run") as tally, tally.case("networks.jsonl"):
-        command = nursery.start(*slow, "--out", run)
-        assert until((run / "checkpoints" / "00000001").exists)
+        command = held.start(run)
         (run / "networks.jsonl").write_text("")
+        held.go(run)
         ended = command.wait()
         assert ended.code == 3
         assert "networks.jsonl was cut off" in ended.refusal

@@ -1,14 +1,24 @@
 """Every setting of a run, as frozen models: one field, one docstring, one allowed range.
 
-The values written here are the preset `paper`; `presets/` holds all presets as TOML. Reading presets, files
-and overrides, and saying what is wrong with them, is left to `settings`.
+The values written here, in `ecosystem` and in `families` are the preset `paper`; `presets/` holds all presets
+as TOML. Reading presets, files and overrides, and saying what is wrong with them, is left to `resolving`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field
+
+from epicortex.config.ecosystem import (
+    BudgetConfig,
+    CullingConfig,
+    EvolutionConfig,
+    SelectionConfig,
+    SpeciationConfig,
+)
+from epicortex.config.families import LayeredConfig, ResidualConfig, UnstructuredConfig
+from epicortex.config.section import PartName, Scalar, Section, Side
 
 FORMAT_VERSION = 2
 #: In which section a run of format 1 has what now belongs to a part, and what it was called there.
@@ -28,276 +38,8 @@ MOVED = {
     "evolution.mutation_choice": "layered.mutation_choice",
 }
 
-Scalar: TypeAlias = bool | int | float | str
-PartName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
-"""The name of a replaceable part: ours, an installed package's, or one's own."""
-Rate: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-Side: TypeAlias = Annotated[int, Field(ge=1, le=4096)]
 
-
-#: What people, and runs of format 1, may say instead of a name.
-_SPECIATION: Final = {
-    **dict.fromkeys(("true", "yes", "on"), "key"),
-    **dict.fromkeys(("false", "no", "off", "none"), "none"),
-}
-
-
-def _speciation(given: object) -> object:
-    return _SPECIATION.get(str(given).lower(), given)
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-class EvolutionConfig(_Section):
-    """The ecosystem: its size, its limits, when it stops, and how the paper is read."""
-
-    seed: int = Field(1, ge=0, lt=2**63)
-    """Every random choice of the run follows from this number."""
-    generations: int = Field(100, ge=1, le=1_000_000)
-    """How many generations to evolve."""
-    minutes: float | None = Field(None, gt=0)
-    """Stop after this many minutes, at the end of a generation."""
-    target: float | None = None
-    """Stop as soon as a network reaches this fitness: a fraction from 0 to 1, or a reward."""
-    plateau: int | None = Field(None, ge=1)
-    """Stop when the highest fitness has not risen for this many generations."""
-    trainings: int | None = Field(None, ge=1)
-    """Stop after so many trainings of a network in all; in the last generation the others are only scored."""
-    speciation: Annotated[PartName, BeforeValidator(_speciation)] = Field(
-        "key", json_schema_extra={"allowed": "key, none, cost or the name of a rule of your own"}
-    )
-    """What makes a species: the family's key, a class of cost, or none, so that any two networks may mate."""
-    selection: PartName = Field(
-        "paper",
-        json_schema_extra={
-            "allowed": "paper, credit, challengers, generational or the name of a rule of your own"
-        },
-    )
-    """Who mates, who mutates and who rests."""
-    culling: PartName = Field(
-        "paper",
-        json_schema_extra={"allowed": "paper, improvement, age, beaten or the name of a rule of your own"},
-    )
-    """Who is removed when there are too many."""
-    budget: PartName = Field(
-        "paper", json_schema_extra={"allowed": "paper, planned or the name of a rule of your own"}
-    )
-    """Who is trained in a generation, and how much."""
-    initial_networks: int = Field(64, ge=1, le=1_000_000)
-    """How many networks there are at the start."""
-    max_networks: int = Field(111, ge=2, le=1_000_000)
-    """Culling brings the ecosystem back to this size, from a larger start too."""
-    initial_species: int = Field(8, ge=1, le=1_000_000)
-    """How many species there are at the start."""
-    max_species: int = Field(16, ge=1, le=1_000_000)
-    """A mutation that would found one species more is refused (in force is at most max_networks / 2)."""
-    max_parameters: int | None = Field(None, ge=1)
-    """A mutation or crossover that would give a larger network is refused."""
-    start_genome: str | None = None
-    """A genome (JSON) to start from instead of the minimal one."""
-    evolve: bool = True
-    """Networks mate and mutate; without it the founders are only trained, generation after generation."""
-    operators: tuple[str, ...] = ("layer", "node", "stride", "kernel")
-    """The mutation operators in use, by name."""
-    weight_deviation: float = Field(0.1, gt=0)
-    """The standard deviation of new weights and biases."""
-    average_rate: float = Field(0.5, gt=0, lt=1)
-    """How fast the moving averages of fitness follow (the paper's α)."""
-    kernel_temperature: float = Field(1.0, gt=0)
-    """Divides the exponent from which the shapes of new kernels are drawn; higher means larger kernels."""
-    stride_temperature: float = Field(1.0, gt=0)
-    """Divides the exponent from which the strides of new layers are drawn."""
-    keep_checkpoints: int = Field(2, ge=1, le=1000)
-    """How many of the last checkpoints stay on disk."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> EvolutionConfig:
-        if self.has_species and self.initial_species > self.species_limit:
-            raise ValueError(
-                f"initial_species is {self.initial_species}; it must be at most {self.species_limit}, the "
-                f"smaller of max_species ({self.max_species}) and half of max_networks ({self.max_networks})"
-            )
-        if self.has_species and self.initial_species > self.initial_networks:
-            raise ValueError(
-                f"initial_species is {self.initial_species}; it must be at most initial_networks, "
-                f"which is {self.initial_networks}"
-            )
-        return self
-
-    @property
-    def has_species(self) -> bool:
-        """Whether there are species at all."""
-        return self.speciation != "none"
-
-    @property
-    def species_limit(self) -> int:
-        """The limit in force: the smaller of `max_species` and half of `max_networks`."""
-        return max(1, min(self.max_species, self.max_networks // 2))
-
-
-class SpeciationConfig(_Section):
-    """How founders are spread over the first species."""
-
-    founders: Literal["varied", "alike"] = "varied"
-    """Founders are varied, or all have the structure to start from, each with new weights of its own."""
-    grown_from: Literal["minimal", "previous"] = "minimal"
-    """Each further initial species grows from the minimal one, or from the one before (published code)."""
-    refused: Literal["founding", "structural", "nothing"] = "founding"
-    """At the limit founding a species is refused, or all change of structure (published code), or nothing."""
-    classes: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field((1.0, 0.5, 0.25), min_length=1)
-    """The speciation `cost`: the classes, as parts of the cost of the largest founder."""
-
-
-class SelectionConfig(_Section):
-    """The selection `paper`: who mates with whom, and what the child gets."""
-
-    parents: Literal["fitness", "even", "alone"] = "fitness"
-    """Who mates with whom is drawn by fitness, or evenly, or each mates with itself: only clones are born."""
-    parent_shares: Literal["fitness", "pair", "fixed", "even"] = "fitness"
-    """Genes come as f_r1 : f_r2, as .731 : .269 (pair: equals share evenly, published code), or evenly."""
-    complexity: Literal["falls", "rises"] = "falls"
-    """Whether the relative complexity c_r falls or rises with the number of parameters."""
-    deviation: Literal["population", "running"] = "population"
-    """f_r and c_r divide by the standard deviation, or by what the published code takes for it."""
-    clones: Literal["resized", "exact"] = "resized"
-    """A network that drew itself gives a clone with one kernel resized, or an exact one (published code)."""
-    mating: Literal["crowding", "proportional"] = "crowding"
-    """Mating gets rarer with every birth (published code), or each network is a parent with chance f_r."""
-    champions: Literal["spared", "mutated"] = "spared"
-    """The champions of the ecosystem and of species with others are not mutated, or are (published code)."""
-    average_start: Literal["first", "zero"] = "first"
-    """Moving averages start at the first fitness, or at 0, so that the first z is 1 (published code)."""
-    averaging: bool = True
-    """The selection `challengers`: whether relatives are averaged."""
-    survivors: float = Field(0.2, gt=0, le=1)
-    """The selection `generational`: the fittest part of a species, which has all its children."""
-    crossover: Rate = 0.5
-    """The part of children that have two parents."""
-    mutation: Rate = 1.0
-    """The part of children of two parents that are mutated, too; those of one always are."""
-    patience: int | None = Field(None, ge=1)
-    """All begin anew where the same network has been the best for more generations than this."""
-    growth: Rate = 0.5
-    """How likely a mutation that has a direction grows a network."""
-
-
-class CullingConfig(_Section):
-    """The culling `paper`."""
-
-    spared: Literal["species", "ecosystem"] = "species"
-    """Culling spares the champion of every species, or only the ecosystem's (published code)."""
-    classes: bool = True
-    """The culling `beaten`: whether a class of cost ends once a dearer one is clearly better."""
-
-
-class BudgetConfig(_Section):
-    """The budget `paper`: how much a network is trained in a generation."""
-
-    newborns: Literal["trained", "scored"] = "trained"
-    """Newborns are trained in their first generation, or only scored (published code)."""
-    founders: Literal["trained", "scored"] = "trained"
-    """Founders are trained in the first generation, or only scored (published code)."""
-    learning_rate: Literal["constant", "aging"] = "constant"
-    """The learning rate is the optimiser's own, or that times (1 − f_r)/(age + 1) (published code)."""
-    search: float = Field(0.35, ge=0, lt=1)
-    """The budget `planned`: the part of the time in which structures compete."""
-    small_images: float = Field(0.35, ge=0, le=1)
-    """The part of the time in which images are smaller."""
-    small_size: float = Field(0.625, gt=0, le=1)
-    """How large they are then, as a part of their height and width."""
-    passes: float = Field(10.0, gt=0)
-    """How often the largest founder sees all samples in ten minutes; the size of founders follows from it."""
-    steps: int = Field(50, ge=1)
-    """The training steps of a generation where a run has no minutes."""
-    siblings: int | None = Field(None, ge=1, le=64)
-    """How many copies of a network polish trains side by side; by default one a worker, without minutes 2."""
-    speed: float | None = Field(None, gt=0)
-    """Multiplications a second by all workers; measured when a run with minutes begins."""
-    reserve: float | None = Field(None, ge=0)
-    """The seconds kept for the champion's test; estimated when a run with minutes begins."""
-
-
-class LayeredConfig(_Section):
-    """The family `layered`: its activations, and how its layers and kernels are drawn."""
-
-    conv_activation: Literal["leaky_relu", "relu", "elu", "gelu", "silu", "tanh", "smooth"] = "leaky_relu"
-    """The activation of convolutional layers."""
-    full_activation: Literal["smooth", "leaky_relu", "relu", "elu", "gelu", "silu", "tanh"] = "smooth"
-    """The activation of fully connected layers; smooth is ½(√(x²+4)+x)−1."""
-    kernel_start: Literal["area", "perimeter"] = "area"
-    """New shapes are drawn with weight exp(−w·h) (area) or exp(−(w + h)) (perimeter, published code)."""
-    targets: Literal["even", "size"] = "even"
-    """Which kernel or stride changes is drawn evenly, or by size (published code)."""
-    similarity: Literal["nodes", "strides"] = "nodes"
-    """Genomes overlap in all aligned layers, or only in those of equal stride (published code)."""
-    layer_choice: Literal["parameters", "type"] = "parameters"
-    """A new layer is drawn among its candidates by inverse parameters, or its type first, evenly."""
-    kernel_weight: Literal["kernels", "nodes"] = "kernels"
-    """The kernel mutation's weight uses the mean number of kernels per layer, or of all nodes per layer."""
-    mutation_choice: Literal["weights", "fitness_first", "fitness", "even"] = "weights"
-    """The type follows eqs 3 to 6, is kernel with probability f_r (first: published code), or is even."""
-
-
-class ResidualConfig(_Section):
-    """The family `residual`: how its networks start and what may change in them."""
-
-    mutations: tuple[
-        Literal["width", "inner", "block", "stage", "kernel", "reshape", "stride", "recipe"], ...
-    ] = ("width", "inner", "block", "stage", "kernel", "reshape", "stride", "recipe")
-    """The mutation types in use, each as likely as another."""
-    largest_kernel: int = Field(7, ge=1, le=31)
-    """How long kernels get in a dimension; odd."""
-    kernel_mix: float = Field(0.1, ge=0, le=1)
-    """The share of a founder's kernels that is drawn narrow, such as 1×3, instead of 3×3."""
-    start_cost: int | None = Field(None, ge=1)
-    """The most multiplications that a founder takes for one sample; planned runs find their own."""
-    start_parameters: int | None = Field(None, ge=1)
-    """The most parameters of a founder; planned runs find their own."""
-    max_cost: int | None = Field(None, ge=1)
-    """A mutation that would take more multiplications for one sample is refused."""
-
-
-NodeActivation: TypeAlias = Literal["linear", "tanh", "sigmoid", "relu", "sine", "gauss"]
-
-
-class UnstructuredConfig(_Section):
-    """The family `unstructured`: how its networks start, compute and change."""
-
-    recurrent: bool = False
-    """Connections may run in any direction, so that a network remembers."""
-    steps: int = Field(1, ge=1, le=100)
-    """How often all nodes are computed for one input."""
-    bias: bool = True
-    """There is a node that is always 1, which any node may hear."""
-    activations: tuple[NodeActivation, ...] = Field(("tanh",), min_length=1)
-    """What hidden nodes may have: linear, tanh, sigmoid, relu, sine or gauss."""
-    output_activation: NodeActivation = "tanh"
-    """What the outputs have."""
-    node_start: Literal["full", "split"] = "full"
-    """A new node hears all inputs and speaks to all outputs, or it splits a connection to an output."""
-    node_rate: Rate = 0.03
-    """The part of mutations that adds or removes a node."""
-    connection_rate: Rate = 0.05
-    """The part of mutations that adds or removes a connection."""
-    redraw_rate: Rate = 0.05
-    """The part of mutations that draws a weight anew."""
-    activation_rate: Rate = 0.02
-    """The part of mutations that changes a node's activation, where there is a choice."""
-    perturb_share: Rate = 0.8
-    """How likely each weight is moved when weights are perturbed, which is what all other mutations do."""
-    perturb_deviation: float = Field(0.5, gt=0)
-    """How far weights are moved then."""
-    perturb_tail: Literal["normal", "cauchy"] = "normal"
-    """How that is drawn: normal, or mostly less and now and then much more (cauchy)."""
-    weight_limit: float = Field(30.0, gt=0)
-    """No weight gets larger than this."""
-    max_nodes: int = Field(10_000, ge=2, le=100_000)
-    """A mutation that would add a node more is refused."""
-
-
-class EpisodesConfig(_Section):
+class EpisodesConfig(Section):
     """The evaluator `episodes`, for environments of gymnasium."""
 
     number: int = Field(3, ge=1, le=10_000)
@@ -306,7 +48,7 @@ class EpisodesConfig(_Section):
     """Observations are scaled by what so many episodes of random actions show; 0: they are not."""
 
 
-class EsConfig(_Section):
+class EsConfig(Section):
     """The evaluator `es`: weights by an evolution strategy, for any family."""
 
     steps: int = Field(10, ge=1, le=1_000_000)
@@ -319,7 +61,7 @@ class EsConfig(_Section):
     """The rate of Adam's steps."""
 
 
-class TrainingConfig(_Section):
+class TrainingConfig(Section):
     """How one network is trained and scored, and by whom."""
 
     portion: float = Field(0.1, gt=0, le=1)
@@ -341,7 +83,7 @@ class TrainingConfig(_Section):
         json_schema_extra={"allowed": "the name of an optimiser, such as Adadelta, Adam or SGD"},
     )
     """Any optimiser of torch.optim, by its name; created anew in each generation."""
-    optimiser_arguments: dict[str, Scalar | tuple[float, ...]] = {}
+    optimiser_arguments: dict[str, Scalar | tuple[float, ...]] = Field({})
     """What the optimiser is created with; torch's own values where nothing is given (Adadelta: lr 1.0)."""
     optimiser_state: Literal["fresh", "inherited"] = "fresh"
     """An optimiser begins afresh in each generation, or with what the genes remember (residual with SGD)."""
@@ -398,7 +140,7 @@ class TrainingConfig(_Section):
         return self.validation_fraction if most is None else min(self.validation_fraction, most / samples)
 
 
-class DataConfig(_Section):
+class DataConfig(Section):
     """The data set and how it is read; most of it concerns data of one's own."""
 
     source: str | None = None
@@ -435,7 +177,7 @@ class DataConfig(_Section):
     """How many threads decode pictures; by default one a core."""
 
 
-class RayConfig(_Section):
+class RayConfig(Section):
     """The engine `ray` (pip install 'epicortex[ray]')."""
 
     address: str | None = None
@@ -446,14 +188,14 @@ class RayConfig(_Section):
     """Graphics processors a network occupies; fractions are fine."""
 
 
-class MpiConfig(_Section):
+class MpiConfig(Section):
     """The engine `mpi` (pip install 'epicortex[mpi]')."""
 
     chunk: int = Field(1, ge=1)
     """How many networks are sent to a rank at a time; their outcomes come back together."""
 
 
-class Config(_Section):
+class Config(Section):
     """All settings of a run."""
 
     family: PartName = Field(

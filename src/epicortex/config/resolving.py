@@ -18,7 +18,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from epicortex.config import fields
-from epicortex.config.models import FORMAT_VERSION, MOVED, Config, EvolutionConfig
+from epicortex.config.ecosystem import EvolutionConfig
+from epicortex.config.models import FORMAT_VERSION, MOVED, Config
 from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
 from epicortex.machine import available_cores

@@ -76,8 +76,8 @@ class ChallengerSelection:
     ) -> Selected:
         """After a comparison new challengers are born; after a generation of polish siblings are averaged."""
         del register, generation
-        networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
-        state, plan = replace(state, networks=networks), state.plan
+        state = state.older()
+        plan = state.plan
         if plan is not None and plan.phase == "polish":
             averaged = state if plan.last or not self._averages else _averaged_siblings(state, family)
             return Selected(averaged, 0, 0, 0, 0, 0, 0)

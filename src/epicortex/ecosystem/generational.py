@@ -38,13 +38,12 @@ class GenerationalSelection:
         self, state: EcosystemState, *, generation: int, family: Family[Any], register: Register
     ) -> Selected:
         """As many children as fill the ecosystem beside the champions; all others are a generation older."""
-        networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
-        state = replace(state, networks=networks)
+        state = state.older()
         births = _Births(state, generation, family, self._config, register)
         if self._config.evolution.evolve and self._is_stuck(state, family):
             births.begin_anew()
         elif self._config.evolution.evolve:
-            groups = census.by_species(census.evaluated(networks))
+            groups = census.by_species(census.evaluated(state.networks))
             places = self._config.evolution.max_networks - len(groups)
             for species, number in quotas(groups, places).items():
                 births.have(species, groups[species], number)

@@ -43,13 +43,12 @@ class PaperSelection:
 
         Where the settings ask for no evolution, nobody is visited.
         """
-        networks = tuple(replace(network, age=network.age + 1) for network in state.networks)
-        state = replace(state, networks=networks)
+        state = state.older()
         visits = _Visits(state, generation, family, self._config, register)
         if not self._config.evolution.evolve:
             return visits.result()
 
-        groups = census.by_species(census.evaluated(networks))
+        groups = census.by_species(census.evaluated(state.networks))
         means = {species: mean_fitness(group) for species, group in groups.items()}
         rng = generator(self._config.evolution.seed, "species order", generation=generation)
         even = self._config.selection.parents == "even"

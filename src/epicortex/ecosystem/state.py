@@ -6,7 +6,7 @@ A checkpoint is this state written down. Nothing here acts; the rules are in the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from epicortex.ecosystem.plan import Plan
@@ -141,3 +141,8 @@ class EcosystemState:
     """What the types of mutations are credited with, by type and direction, where selection goes by it."""
     plan: Plan | None = None
     """How the last generation was spent, or the next one will be; None where the run is not planned."""
+
+    def older(self) -> EcosystemState:
+        """Everybody a generation older."""
+        networks = tuple(replace(network, age=network.age + 1) for network in self.networks)
+        return replace(self, networks=networks)

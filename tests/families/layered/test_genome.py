@@ -25,8 +25,9 @@ from epicortex.families.layered.genome import (
     FullLayer,
     Genome,
 )
-from epicortex.families.layered.layers import MAX_NODES, HiddenLayer
+from epicortex.families.layered.layers import HiddenLayer
 from epicortex.families.layered.shapes import kernel_limit, stride_limit
+from epicortex.families.layered.values import MAX_NODES
 from tests.families.layered.reference import broken_limits, shapes_of
 from tests.strategies import INPUT_SHAPES, SMALL_SHAPES, genomes, odd_sizes, strides
 

@@ -13,7 +13,8 @@ import numpy as np
 from epicortex.errors import VariationError
 from epicortex.families.genes import Genes
 from epicortex.families.layered.genome import Genome
-from epicortex.families.layered.layers import TYPES, Layer
+from epicortex.families.layered.layer import Layer
+from epicortex.families.layered.layers import TYPES
 from epicortex.families.layered.phenotype import Phenotype
 from epicortex.families.layered.rules import Rules
 

@@ -17,19 +17,15 @@ from typing import Any, Final
 
 from epicortex.errors import GenomeError
 from epicortex.families.family import Shape
-from epicortex.families.layered.layers import (
+from epicortex.families.layered.convolution import ConvLayer
+from epicortex.families.layered.dense import FullLayer, OutputLayer
+from epicortex.families.layered.layer import Layer
+from epicortex.families.layered.layers import TYPES, HiddenLayer, layer_from_dict, stands_on
+from epicortex.families.layered.values import (
     MAX_NODES,
     MAX_SPATIAL_DIMENSIONS,
-    TYPES,
-    ConvLayer,
-    FullLayer,
-    HiddenLayer,
-    Layer,
-    OutputLayer,
     is_whole,
-    layer_from_dict,
     shape_in,
-    stands_on,
     whole_in,
 )
 

@@ -15,7 +15,7 @@ from epicortex.native.program import Operation
 def operations(genome: Genome, activations: Activations) -> list[Operation]:
     """What the network computes, from the bottom up.
 
-    >>> from epicortex.families.layered.layers import ConvLayer, FullLayer
+    >>> from epicortex.families.layered.genome import ConvLayer, FullLayer
     >>> genome = Genome((1, 28, 28), (ConvLayer(((3, 3), (5, 1), (1, 7)), (2, 2)), FullLayer(32)), 10)
     >>> [type(operation).__name__ for operation in operations(genome, Activations())]
     ['Conv', 'Activation', 'Full', 'Activation', 'Full']
