@@ -1,5 +1,7 @@
 """Tries what would be published: each file in dist/, in an empty environment, does a whole run there.
 
+Both bring native arithmetic; the source archive is then installed once more where there is no compiler.
+
 `python -m tests.package [PYTHON...]`, as `make package` calls it; each PYTHON is an interpreter to try.
 """
 
@@ -35,21 +37,32 @@ def attempt(interpreter: str, file: Path, folder: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {name: str(folder / name) for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME")}
 
-    def run(*words: object) -> None:
-        subprocess.run([str(word) for word in words], cwd=folder, env=environment, check=True)
+    def run(*words: object, path: str = os.environ["PATH"]) -> str:
+        """Let a command's output go to the terminal, and give what it wrote to standard output."""
+        own = {**environment, "PATH": path}
+        found = subprocess.run(
+            [str(word) for word in words], cwd=folder, env=own, check=True, stdout=subprocess.PIPE, text=True
+        )
+        print(found.stdout, end="", flush=True)
+        return found.stdout
 
     run(interpreter, "-m", "venv", folder / "venv")
     programs = folder / "venv" / "bin"
-    run(programs / "python", "-m", "pip", "install", "--quiet", file)
+    install = (programs / "python", "-m", "pip", "install", "--quiet")
+    run(*install, file)
     run(programs / "python", "-m", "pip", "check")
     epicortex = programs / "epicortex"
-    run(epicortex, "--version")
+    assert "native arithmetic" in run(epicortex, "--version")
     run(epicortex, "evolve", "digits", *RUN, "--out", "run")
     run(epicortex, "resume", "run", "--generations", "3", "--quiet")
     run(epicortex, "show", "run")
     run(epicortex, "report", "run")
     run(epicortex, "export", "run", "--to", "model.pt2")
     run(programs / "python", "-c", "import epicortex; print(epicortex.load('run'))")
+    if file.name.endswith(".tar.gz"):
+        run(*install, "--no-deps", "--force-reinstall", "--no-cache-dir", file, path=str(programs))
+        assert "torch; the native library was not built" in run(epicortex, "--version")
+        run(epicortex, "evolve", "digits", *RUN, "--out", "without-compiler")
 
 
 if __name__ == "__main__":

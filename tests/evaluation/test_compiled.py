@@ -191,6 +191,7 @@ def test_without_the_library_auto_is_torch_and_a_native_run_is_refused(tmp_path:
     assert "training.backend is native, but this run cannot have it" in refused.stderr
     done = run("evolve", "digits", "--out", str(tmp_path / "torch"), "--quiet", *words)
     assert done.returncode == 0, done.stderr
+    assert "networks train on torch, which takes several times as long: the native library" in done.stderr
     assert read_run(tmp_path / "torch").config.training.backend == "torch"
 
 

@@ -146,7 +146,7 @@ def _scored(outcome: Outcome, found: Measured) -> Outcome:
 def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
     """How the network does as it is now."""
     logits = model.answers(view, pace)
-    labels = shop.labels[spread(len(shop.labels), view.most)]
+    labels = shop.labels if view.most is None else shop.labels[spread(len(shop.labels), view.most)]
     return measured(logits, labels, shop.training, shop.fitness)
 
 

@@ -154,7 +154,6 @@ def _path() -> Path:
         return Path(named)
     ending = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     # an editable install keeps what is compiled in a folder of its own, which is on the package's path, too
-
     name = f"libepicortex_native{ending}"
     found = [
         path for folder in sys.modules[str(__package__)].__path__ if (path := Path(folder) / name).is_file()
@@ -162,8 +161,7 @@ def _path() -> Path:
     if found:
         return max(found, key=lambda path: path.stat().st_mtime)  # a developer may have built another since
     raise NativeError(
-        "the native library was not built when EpiCortex was installed (is there a C++17 compiler?); "
-        "networks are computed by torch"
+        "the native library was not built when EpiCortex was installed (is there a C++17 compiler?)"
     )
 
 

@@ -102,12 +102,19 @@ class Network:
             program.initial_state() if state is None else state, program.state_size, "numbers of state"
         )
         self._gradient: Array = np.zeros(program.parameters, np.float32)
-        # asking an array for its address takes longer than it seems
+        # Asking an array for its address takes longer than it seems, so it is asked once: what changes from
+        # batch to batch is copied into arrays that stay.
         vectors = (self._parameters, self._state, self._gradient)
         self._places = tuple(array.ctypes.data for array in vectors)
-        self._timed = 0
+        self._count = program.parameters
+        self._batch = BatchStructure()
+        self._loss = c_double()
+        self._rows, self._labels = _Kept(np.int64), _Kept(np.int64)
+        self._targets, self._moves, self._flips = _Kept(np.float32), _Kept(np.int32), _Kept(np.uint8)
+        self._data: NDArray[Any] | None = None
         self._scaling: Scaling | None = None
-        self._factors = self._pointed(Scaling())
+        self._scale_by(Scaling())
+        self._timed = 0
         found = library().epx_parameters(self._handle), library().epx_state(self._handle)
         assert found == (program.parameters, program.state_size), "both sides count alike"
 
@@ -176,20 +183,11 @@ class Network:
         program's are averaged down to it; with `crop`, windows of its size are taken out of them. Without an
         optimiser nothing but `gradient` and the running statistics changes.
         """
-        batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
-        self._answers(batch, labels)
-        made = None if optimiser is None else optimiser.structure(self.program.parameters)
-        loss = c_double()
-        check(
-            library().epx_step(
-                self._handle,
-                byref(batch.structure),
-                *self._places,
-                None if made is None else byref(made),
-                byref(loss),
-            )
-        )
-        return loss.value
+        count = self._take(data, rows, scaling, moves, flips, crop=crop)
+        self._take_answers(labels, count)
+        made = None if optimiser is None else byref(optimiser.structure(self._count))
+        check(library().epx_step(self._handle, byref(self._batch), *self._places, made, byref(self._loss)))
+        return self._loss.value
 
     def score(
         self,
@@ -202,9 +200,9 @@ class Network:
         crop: bool = False,
     ) -> Array:
         """The outputs [rows, outputs] for these samples, or for all; norms use their running statistics."""
-        batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
-        outputs: Array = np.empty((batch.structure.count, self.program.outputs), np.float32)
-        self._score(batch, outputs, None)
+        count = self._take(data, rows, scaling, moves, flips, crop=crop)
+        outputs: Array = np.empty((count, self.program.outputs), np.float32)
+        self._score(outputs, None)
         return outputs
 
     def losses(
@@ -219,24 +217,24 @@ class Network:
         crop: bool = False,
     ) -> Array:
         """The loss of each sample when scored, not averaged; class weights are factors."""
-        batch = self._batch(data, rows, scaling, moves, flips, crop=crop)
-        self._answers(batch, labels)
-        losses: Array = np.empty(batch.structure.count, np.float32)
-        self._score(batch, None, losses)
+        count = self._take(data, rows, scaling, moves, flips, crop=crop)
+        self._take_answers(labels, count)
+        losses: Array = np.empty(count, np.float32)
+        self._score(None, losses)
         return losses
 
-    def _score(self, batch: _Batch, outputs: Array | None, losses: Array | None) -> None:
+    def _score(self, outputs: Array | None, losses: Array | None) -> None:
         check(
             library().epx_score(
                 self._handle,
-                byref(batch.structure),
+                byref(self._batch),
                 *self._places[:2],
                 None if outputs is None else outputs.ctypes.data,
                 None if losses is None else losses.ctypes.data,
             )
         )
 
-    def _batch(
+    def _take(
         self,
         data: NDArray[Any],
         rows: Rows | None,
@@ -245,58 +243,54 @@ class Network:
         flips: NDArray[Any] | None,
         *,
         crop: bool,
-    ) -> _Batch:
+    ) -> int:
+        """Put a batch where the library reads it; how many samples it has."""
+        own, rank = self._batch, self.program.rank
+        if data is not self._data:
+            self._take_data(data)
+        if scaling is not self._scaling:
+            self._scale_by(scaling or Scaling())
+            self._scaling = scaling
+        chosen = np.arange(own.samples) if rows is None else _whole(rows)
+        if chosen.ndim != 1:
+            raise NativeError("rows must be a list of numbers")
+        count = len(chosen)
+        own.rows, own.count, own.crop = self._rows.put(chosen), count, crop
+        own.moves = own.flips = own.labels = own.targets = None
+        if moves is not None:
+            if rank == 0 or np.shape(moves) != (count, rank):
+                raise NativeError(f"moves must be [rows, {rank}], not {np.shape(moves)}")
+            places = np.zeros((count, 2), np.int32)
+            places[:, 2 - rank :] = moves
+            own.moves = self._moves.put(places)
+        if flips is not None:
+            own.flips = self._flips.put(_shaped(_whole(flips), (count,)))
+        return count
+
+    def _take_data(self, data: NDArray[Any]) -> None:
         rank = self.program.rank
         if data.ndim != rank + 2 or data.dtype not in (np.uint8, np.float32) or not data.flags.c_contiguous:
             raise NativeError(
                 f"data must be contiguous uint8 or float32 of {rank + 2} dimensions, "
                 f"not {data.dtype} {data.shape}"
             )
-        samples, channels = data.shape[:2]
-        width = data.shape[-1] if rank else 1
-        height = data.shape[2] if rank == 2 else 1
-        if rows is None:
-            rows = np.arange(samples)
-        chosen = _contiguous(rows, np.int64, None)
-        if chosen.ndim != 1:
-            raise NativeError("rows must be a list of numbers")
-        count = len(chosen)
-        if scaling is not self._scaling:
-            self._scaling, self._factors = scaling, self._pointed(scaling or Scaling())
-        kept = _Batch(BatchStructure(), [data, chosen])
-        own = kept.structure
-        own.data, own.samples, own.channels, own.height, own.width = (
-            data.ctypes.data,
-            samples,
-            channels,
-            height,
-            width,
-        )
-        own.bytes, own.crop = int(data.dtype == np.uint8), int(crop)
-        own.rows, own.count = chosen.ctypes.data, count
-        _, own.scale, own.offset = self._factors
-        if moves is not None:
-            places = np.zeros((count, 2), np.int32)
-            if rank == 0 or np.shape(moves) != (count, rank):
-                raise NativeError(f"moves must be [rows, {rank}], not {np.shape(moves)}")
-            places[:, 2 - rank :] = moves
-            own.moves = kept.keep(places)
-        if flips is not None:
-            own.flips = kept.keep(_contiguous(flips, np.uint8, (count,)))
-        return kept
+        own = self._batch
+        own.data, own.bytes = data.ctypes.data, int(data.dtype == np.uint8)
+        own.samples, own.channels = data.shape[:2]
+        own.width = data.shape[-1] if rank else 1
+        own.height = data.shape[2] if rank == 2 else 1
+        self._data = data  # it must live as long as its address is known
 
-    def _pointed(self, scaling: Scaling) -> tuple[tuple[Array, Array], int, int]:
-        """A scaling's factors, and where they are."""
-        scale, offset = scaling.factors(self.program.input_shape[0])
-        return (scale, offset), scale.ctypes.data, offset.ctypes.data
+    def _scale_by(self, scaling: Scaling) -> None:
+        self._factors = scaling.factors(self.program.input_shape[0])
+        self._batch.scale, self._batch.offset = (array.ctypes.data for array in self._factors)
 
-    def _answers(self, batch: _Batch, labels: NDArray[Any] | Sequence[int]) -> None:
-        count = batch.structure.count
+    def _take_answers(self, labels: NDArray[Any] | Sequence[int], count: int) -> None:
         if isinstance(self.program.loss, CrossEntropy):
-            batch.structure.labels = batch.keep(_contiguous(labels, np.int64, (count,)))
+            self._batch.labels = self._labels.put(_shaped(_whole(labels), (count,)))
         else:
-            shape = (count, self.program.outputs)
-            batch.structure.targets = batch.keep(_contiguous(labels, np.float32, shape))
+            wanted = np.asarray(labels)
+            self._batch.targets = self._targets.put(_shaped(wanted, (count, self.program.outputs)))
 
 
 def update_average(average: Array, values: Array, weight: float) -> None:
@@ -316,16 +310,21 @@ def update_average(average: Array, values: Array, weight: float) -> None:
     )
 
 
-@dataclass(slots=True)
-class _Batch:
-    """What the library reads of a batch, and the arrays that must live as long."""
+class _Kept:
+    """An array whose address is known, as large as was ever needed."""
 
-    structure: BatchStructure
-    arrays: list[NDArray[Any]]
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._array: NDArray[Any] = np.empty(0, dtype)
+        self._address = 0
 
-    def keep(self, array: NDArray[Any]) -> int:
-        self.arrays.append(array)
-        return array.ctypes.data
+    def put(self, values: NDArray[Any]) -> int:
+        """Copy values in; where they are now."""
+        size = values.size
+        if size > self._array.size:
+            self._array = np.empty(size, self._array.dtype)
+            self._address = self._array.ctypes.data
+        self._array[:size].reshape(values.shape)[...] = values
+        return self._address
 
 
 def _vector(array: Array, size: int, what: str) -> Array:
@@ -338,12 +337,14 @@ def _vector(array: Array, size: int, what: str) -> Array:
     return array
 
 
-def _contiguous(values: Any, dtype: type[np.generic], shape: tuple[int, ...] | None) -> NDArray[Any]:
-    array = np.ascontiguousarray(values)
-    if array.size == 0:
-        array = array.astype(dtype)
-    if array.dtype.kind == "f" and np.issubdtype(dtype, np.integer):
+def _whole(values: Any) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and array.size:
         raise NativeError("rows, labels and flips must be whole numbers")
-    if shape is not None and array.shape != shape:
+    return array
+
+
+def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if array.shape != shape:
         raise NativeError(f"expected an array of {shape}, not {array.shape}")
-    return array.astype(dtype, copy=False)
+    return array

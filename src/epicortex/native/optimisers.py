@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from ctypes import byref
 from dataclasses import dataclass, field
+from operator import is_
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,9 @@ class Optimiser:
     steps: int = field(default=0, init=False)
     memory: list[Array] = field(default_factory=list, init=False, repr=False)
     """What it remembers of each parameter; may be saved, and put back together with `steps`."""
+    _known: list[Array | None] = field(default_factory=list, init=False, repr=False, compare=False)
+    _size: int = field(default=-1, init=False, repr=False, compare=False)
+    _structure: OptimiserStructure = field(init=False, repr=False, compare=False)
 
     _kind: ClassVar[int]
     _memories: ClassVar[int] = 2
@@ -38,24 +42,29 @@ class Optimiser:
         """The next step over so many parameters, for the library; counts it."""
         if not self.memory:
             self.memory = [np.zeros(parameters, np.float32) for _ in range(self._memories)]
-        for array in (*self.memory, *(() if self.decayed is None else (self.decayed,))):
+        arrays = [*self.memory, self.decayed]
+        known = len(arrays) == len(self._known) and all(map(is_, arrays, self._known))
+        if not known or self._size != parameters:
+            self._point(arrays, parameters)
+        self.steps += 1
+        made = self._structure
+        made.rate, made.decay = self.lr, self.weight_decay
+        self._fill(made)
+        return made
+
+    def _point(self, arrays: list[Array | None], parameters: int) -> None:
+        """Write down where the arrays are: asking them for every step takes longer than it seems."""
+        for array in arrays:
+            if array is None:
+                continue
             if array.shape != (parameters,) or array.dtype != np.float32 or not array.flags.c_contiguous:
                 raise NativeError(
                     f"an optimiser for {array.shape} numbers cannot step over {parameters} parameters"
                 )
-        self.steps += 1
-        places = [array.ctypes.data for array in self.memory] + [None, None]
-        decayed = None if self.decayed is None else self.decayed.ctypes.data
-        made = OptimiserStructure(
-            kind=self._kind,
-            first=places[0],
-            second=places[1],
-            decayed=decayed,
-            rate=self.lr,
-            decay=self.weight_decay,
-        )
-        self._fill(made)
-        return made
+        *memory, decayed = [None if array is None else array.ctypes.data for array in arrays]
+        first, second = [*memory, None, None][:2]
+        self._structure = OptimiserStructure(kind=self._kind, first=first, second=second, decayed=decayed)
+        self._known, self._size = arrays, parameters
 
     def step(self, parameters: Array, gradient: Array) -> None:
         """One step on vectors of the caller's; `Network.step` does it by itself.

@@ -202,18 +202,28 @@ def make_family(config: Config, subject: Subject, extensions: Extensions) -> Fam
     return family
 
 
-def with_backend(config: Config, family: Family[Any], subject: Subject, extensions: Extensions) -> Config:
+def with_backend(
+    config: Config,
+    family: Family[Any],
+    subject: Subject,
+    extensions: Extensions,
+    note: Callable[[str], None],
+) -> Config:
     """The config with the arithmetic settled: once for a run, here, and never by a worker.
 
-    Where `training.backend` asks for native arithmetic and the run cannot have it, it is refused.
+    Where `training.backend` asks for native arithmetic and the run cannot have it, it is refused. Where the
+    library is missing, a note says so: pip shows nothing of a build that failed.
     """
     if config.evaluator != "backprop" or config.training.backend == "torch":
         return settings.changed(config, training={"backend": "torch"})
+    from epicortex import native
     from epicortex.evaluation.compiled import why_torch
 
     why = why_torch(config.training, family, subject.problem, subject.data, extensions.optimiser)
     if why is not None and config.training.backend == "native":
         raise ConfigError(f"training.backend is native, but this run cannot have it: {why}; set it to torch")
+    if not native.available():
+        note(f"networks train on torch, which takes several times as long: {native.why_not()}")
     return settings.changed(config, training={"backend": "native" if why is None else "torch"})
 
 

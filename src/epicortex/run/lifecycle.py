@@ -154,7 +154,7 @@ def evolve(
         ancestor = assembly.fitted(ancestor, config, subject, extensions, hooks.watcher.note)
         config = assembly.named(config, data, extensions, ancestor)
         family = assembly.make_family(config, subject, extensions)
-        config = assembly.with_backend(config, family, subject, extensions)
+        config = assembly.with_backend(config, family, subject, extensions, hooks.watcher.note)
         network = _network(ancestor)
         # What cannot work is refused before there is a folder.
         recipe = assembly.make_recipe(config, family, subject, extensions)
@@ -225,7 +225,7 @@ def resume(
         for name, version in versions().items():
             if (before := getattr(folder.info, name)) != version:
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
-        config = assembly.with_backend(config, family, subject, extensions)
+        config = assembly.with_backend(config, family, subject, extensions, hooks.watcher.note)
         evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
         folder.change(config)
         state = start.state if start else assembly.founders(evolution)
