@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from epicortex.ecosystem.jobs import Sums
 from epicortex.ecosystem.plan import Plan
 from epicortex.families.family import Array
 
@@ -141,3 +142,7 @@ class EcosystemState:
     """What the types of mutations are credited with, by type and direction, where selection goes by it."""
     plan: Plan | None = None
     """How the last generation was spent, or the next one will be; None where the run is not planned."""
+    sums: Sums = field(default_factory=dict)
+    """What all evaluations so far have added up, where the evaluator does that."""
+    champion_sums: Sums = field(default_factory=dict)
+    """What those were that the run's champion was evaluated with."""
