@@ -29,7 +29,7 @@ class Event:
     """One attempt at mutating a network."""
 
     type: str
-    direction: Literal["grow", "shrink"]
+    direction: Literal["grow", "shrink", "same"]
     layer: int | None
     """The layer it touched, counted from 1 at the bottom; None where it came to none."""
     outcome: EventOutcome

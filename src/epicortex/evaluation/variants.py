@@ -93,7 +93,9 @@ class Stacked:
 
     def _stack(self, rows: Tensor) -> dict[str, Tensor]:
         """The parameters by name, [candidates, *shape] each."""
-        parts = rows.split([shape.numel() for shape in self._shapes], dim=1)
+        import torch
+
+        parts = torch.split(rows, [shape.numel() for shape in self._shapes], dim=1)
         pairs = zip(self._names, parts, self._shapes, strict=True)
         return {name: part.reshape(len(rows), *shape) for name, part, shape in pairs}
 
