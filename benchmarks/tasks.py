@@ -108,7 +108,7 @@ def ours(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
 
 
 #: The values of neat-python's own XOR example.
-XOR: Final = {
+XOR: Final[dict[str, dict[str, Any]]] = {
     "NEAT": {
         "fitness_criterion": "max",
         "fitness_threshold": 3.9,
