@@ -3,11 +3,13 @@
 An evaluation is one network that was given its fitness; champions that live on are counted again in every
 generation. A task is solved by the same test for both: XOR when all four outputs are on the right side of a
 half by 0.1; two poles with velocities after 100,000 steps; without velocities when the champion of a
-generation by Gruau's fitness also balances for 100,000 steps and from 200 of the 625 other starts.
+generation by Gruau's fitness also balances for 100,000 steps and from 200 of the 625 other starts; an
+environment of gymnasium when a network has its threshold in 100 fresh episodes. Ours is then tested on 100
+more (`tested`).
 
 neat-python comes from PyPI (`pip install neat-python`) and is no part of the project. For XOR it has the
-values of its own example; for poles those in POLES below, chosen by hand and not tuned. The lines of all
-seeds that docs/tasks.md sums up are in tasks.jsonl.
+values of its own example; for poles those in POLES below, tuned by `python -m benchmarks.neat_tuning` on
+seeds that are not shown. The lines of all seeds that docs/tasks.md sums up are in tasks.jsonl.
 """
 
 from __future__ import annotations
@@ -17,9 +19,8 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,12 +32,20 @@ from epicortex.evolution import Evolution
 from epicortex.families.unstructured import UnstructuredFamily
 from epicortex.families.unstructured.activations import NAMES
 from epicortex.families.unstructured.network import Wiring
-from epicortex.tasks import TASKS, poles, preset_for
-from epicortex.tasks.physics import Policy, World, balance
+from epicortex.randomness import generator
+from epicortex.tasks import TASKS, find, poles, preset_for
+from epicortex.tasks.gym import PREFIX
+from epicortex.tasks.physics import Policy, balance
 from epicortex.tasks.xor import Xor
 
 #: Above this many evaluations a run counts as unsolved, and as having taken so many.
-LIMITS: Final = {"xor": 50_000, "double-pole": 50_000, "double-pole-no-velocities": 100_000}
+LIMITS: Final = {
+    "xor": 50_000,
+    "double-pole": 50_000,
+    "double-pole-no-velocities": 100_000,
+    "gym:CartPole-v1": 50_000,
+    "gym:LunarLander-v3": 100_000,
+}
 
 
 class Solved(Exception):
@@ -47,12 +56,13 @@ class Judge:
     """Gives networks their fitness, counts, and says when the task is solved."""
 
     def __init__(self, name: str) -> None:
-        self.task = TASKS[name]
+        self.task = find(name)
         self.limit = LIMITS[name]
         self.evaluations = 0
+        self.tested: float | None = None
         self._best: tuple[float, int, Policy] | None = None
 
-    def fitness(self, policy: Policy) -> float:
+    def fitness(self, policy: Policy, seed: int = 1, generation: int = 1) -> float:
         """The fitness of one network; `Solved` where a single network can solve the task."""
         self.evaluations += 1
         if isinstance(self.task, poles.Gruau):
@@ -60,9 +70,11 @@ class Judge:
             if self._best is None or fitness > self._best[0]:
                 self._best = fitness, steps, policy
             return fitness
-        fitness = self.task.reward(policy, None, lambda: None)  # type: ignore[arg-type]
+        rng = generator(seed, "episodes", generation=generation)
+        fitness = self.task.reward(policy, rng, lambda: None)
         assert self.task.solved is not None
         if fitness >= self.task.solved:
+            self.tested = self.task.test(policy, generator(seed, "test episodes"))
             raise Solved
         return fitness
 
@@ -89,14 +101,14 @@ def ours(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
     while judge.evaluations < judge.limit:
         outcomes = []
         for job in evolution.ask(state):
-            fitness = judge.fitness(family.build(job.phenotype))
+            fitness = judge.fitness(family.build(job.phenotype), job.seed, job.generation)
             outcomes.append(Outcome(job.network, job.generation, job.phenotype, fitness, fitness))
         judge.end_of_generation()
         state = evolution.tell(state, outcomes).state
 
 
 #: The values of neat-python's own XOR example.
-XOR: Final = {
+XOR: Final[dict[str, dict[str, Any]]] = {
     "NEAT": {
         "fitness_criterion": "max",
         "fitness_threshold": 3.9,
@@ -170,8 +182,8 @@ POLES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def neat_values(name: str) -> dict[str, dict[str, Any]]:
-    """All values of neat-python for a task."""
+def neat_values(name: str, changes: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """All values of neat-python for a task; `changes` are by section and name, with a dot between."""
     values = {section: dict(found) for section, found in XOR.items()}
     if name != "xor":
         for section, found in POLES.items():
@@ -180,6 +192,9 @@ def neat_values(name: str) -> dict[str, dict[str, Any]]:
             "num_inputs": TASKS[name].problem.input_shape[0],
             "feed_forward": not name.endswith("no-velocities"),
         }
+    for key, value in (changes or {}).items():
+        section, _, own = key.partition(".")
+        values[section][own] = value
     return values
 
 
@@ -189,9 +204,8 @@ def theirs(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
 
     import neat
 
-    del changes
     random.seed(seed)
-    config = neat_config(name)
+    config = neat_config(name, changes)
 
     def evaluate(genomes: Sequence[tuple[int, Any]], config: Any) -> None:
         for _, genome in genomes:
@@ -207,13 +221,13 @@ def theirs(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
         neat.Population(config).run(evaluate, 10**9)
 
 
-def neat_config(name: str) -> Any:
+def neat_config(name: str, changes: Mapping[str, Any] | None = None) -> Any:
     """What neat-python reads from a file."""
     import neat
 
     text = "\n".join(
         "\n".join([f"[{section}]", *(f"{key} = {value}" for key, value in found.items())])
-        for section, found in neat_values(name).items()
+        for section, found in neat_values(name, changes).items()
     )
     with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
         file.write(text)
@@ -287,7 +301,7 @@ def one_run(who: str, name: str, seed: int, changes: dict[str, Any]) -> dict[str
         {"ours": ours, "neat-python": theirs}[who](name, judge, seed, changes)
     except Solved:
         solved = True
-    return {
+    line = {
         "who": who,
         "task": name,
         "seed": seed,
@@ -295,55 +309,68 @@ def one_run(who: str, name: str, seed: int, changes: dict[str, Any]) -> dict[str
         "evaluations": judge.evaluations,
         "seconds": round(time.process_time() - began, 2),
     }
+    return line if judge.tested is None or not name.startswith(PREFIX) else {**line, "tested": judge.tested}
 
 
-def speed() -> None:
-    """Simulated steps a second of processor time on `double-pole`, of networks without a hidden node."""
-    world = replace(poles.DOUBLE.world, largest_angle=1e300, track=1e300)
-    family = UnstructuredFamily(poles.DOUBLE.problem)
-    network = family.build(family.minimal(np.random.default_rng(1)))
-    rates = {"ours": _rate(network, world, 300_000), "ours, in Python": _rate(_Slow(network), world, 3000)}
-    genome_and_config: list[Any] = []
-
-    def first(genomes: Sequence[tuple[int, Any]], config: Any) -> None:
-        genome_and_config.extend((genomes[0][1], config))
-        raise TimeoutError
-
-    with suppress(ImportError):
-        import neat
-
-        with suppress(TimeoutError):
-            neat.Population(neat_config("double-pole")).run(first, 1)
-        rates["neat-python"] = _rate(_Slow(Theirs(*genome_and_config)), world, 3000)
-    for who, rate in rates.items():
-        print(f"| simulated steps a second on double-pole, {who} | {rate:,.0f} |")
+#: The order of the table, and what the literature has.
+PUBLISHED: Final = {
+    "xor": "4,755 (NEAT)",
+    "double-pole": "3,600 (NEAT), 954 (CoSyNE), 895 (CMA-ES)",
+    "double-pole-no-velocities": "33,184 (NEAT), 3,416 (CoSyNE, another fitness)",
+    "gym:CartPole-v1": "",
+    "gym:LunarLander-v3": "",
+}
+WHO: Final = {"ours": "EpiCortex", "neat-python": "neat-python 2.0.0"}
+KEPT: Final = Path(__file__).with_name("tasks.jsonl")
 
 
-class _Slow:
-    """A policy that has no wiring to hand over."""
+def table(lines: Sequence[dict[str, Any]]) -> str:
+    """A row for each task and each of the two."""
+    head = [
+        "| task | | seeds | evaluations | median | range | unsolved | CPU s | at most | published |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    groups = {
+        (task, who): [line for line in lines if (line["task"], line["who"]) == (task, who)]
+        for task in PUBLISHED
+        for who in WHO
+    }
+    return "\n".join([*head, *(_row(task, who, found) for (task, who), found in groups.items() if found)])
 
-    def __init__(self, policy: Policy) -> None:
-        self.reset, self.act = policy.reset, policy.act
 
-
-def _rate(policy: Policy, world: World, steps: int) -> float:
-    began = time.process_time()
-    assert balance(policy, world, poles.DOUBLE.start, steps)[0] == steps
-    return steps / (time.process_time() - began)
-
-
-def summary(lines: Sequence[dict[str, Any]]) -> str:
-    """A row of the table."""
+def _row(task: str, who: str, lines: Sequence[dict[str, Any]]) -> str:
     counts = sorted(line["evaluations"] for line in lines)
     spread = statistics.stdev(counts) if len(counts) > 1 else 0.0
     unsolved = sum(not line["solved"] for line in lines)
-    seconds = statistics.mean(line["seconds"] for line in lines)
-    first = lines[0]
-    return (
-        f"| {first['task']} | {first['who']} | {len(lines)} | "
-        f"{statistics.mean(counts):,.0f} ± {spread:,.0f} | "
-        f"{statistics.median(counts):,.0f} | {counts[0]:,} to {counts[-1]:,} | {unsolved} | {seconds:.2f} |"
+    seconds = [line["seconds"] for line in lines]
+    cells = (
+        f"`{task}`",
+        WHO[who],
+        f"{len(lines)}",
+        f"{statistics.mean(counts):,.0f} ± {spread:,.0f}",
+        f"{statistics.median(counts):,.0f}",
+        f"{counts[0]:,} to {counts[-1]:,}",
+        f"{unsolved}",
+        f"{statistics.mean(seconds):.2f}",
+        f"{max(seconds):.1f}",
+        PUBLISHED[task] if who == "ours" else "",
     )
+    return f"| {' | '.join(cells)} |"
+
+
+def kept() -> list[dict[str, Any]]:
+    """The lines of all seeds that were kept."""
+    return [json.loads(line) for line in KEPT.read_text().splitlines()]
+
+
+def keep(lines: Sequence[dict[str, Any]]) -> None:
+    """Add lines to those that are kept; a seed that was there is replaced."""
+    everything = {(line["task"], line["who"], line["seed"]): line for line in (*kept(), *lines)}
+    places = list(PUBLISHED)
+    ordered = sorted(
+        everything.values(), key=lambda line: (places.index(line["task"]), -ord(line["who"][0]), line["seed"])
+    )
+    KEPT.write_text("".join(json.dumps(line) + "\n" for line in ordered))
 
 
 def main() -> None:
@@ -352,32 +379,27 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(LIMITS))
-    parser.add_argument("--who", nargs="+", default=["ours", "neat-python"], choices=["ours", "neat-python"])
+    parser.add_argument("--who", nargs="+", default=list(WHO), choices=list(WHO))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1, help="the first seed (1)")
-    parser.add_argument("--set", type=json.loads, default={}, help="other settings of ours, as a JSON object")
-    parser.add_argument("--out", type=Path, help="where the lines of all seeds are written")
-    parser.add_argument("--speed", action="store_true", help="only measure simulated steps a second")
+    parser.add_argument(
+        "--set", type=json.loads, default={}, help="other settings of one of them, as a JSON object"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the lines in tasks.jsonl, seed by seed")
+    parser.add_argument("--table", action="store_true", help="only print the table of what is kept")
     asked = parser.parse_args()
-    if asked.speed:
-        speed()
+    if asked.table:
+        print(table(kept()))
         return
-    rows, everything = [], []
+    lines = []
     for name in asked.tasks or ["xor", "double-pole"]:
         for who in asked.who:
-            lines = []
             for seed in range(asked.first, asked.first + asked.seeds):
                 lines.append(one_run(who, name, seed, asked.set))
                 print(json.dumps(lines[-1]), flush=True)
-            rows.append(summary(lines))
-            everything += lines
-    if asked.out:
-        asked.out.write_text("".join(json.dumps(line) + "\n" for line in everything))
-    print(
-        "| task | who | seeds | evaluations | median | from–to | unsolved | CPU seconds |",
-        "|---|---|---|---|---|---|---|---|",
-    )
-    print("\n".join(rows))
+                if asked.keep:
+                    keep(lines[-1:])
+    print(table(lines))
 
 
 if __name__ == "__main__":

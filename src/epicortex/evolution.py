@@ -84,7 +84,8 @@ class Evolution:
         """
         if state.generation > 0 and state.tally is None:
             raise RunError("this is the evaluated half of a step, before evolution; go on with its `state`")
-        return self.strategies.budget.jobs(state, generation=state.generation + 1)
+        jobs = self.strategies.budget.jobs(state, generation=state.generation + 1)
+        return tuple(replace(job, sums=state.sums) for job in jobs) if state.sums else tuple(jobs)
 
     def tell(self, state: EcosystemState, outcomes: Iterable[Outcome]) -> Step:
         """The rest of the generation, from the outcomes of all jobs, which may come in any order.
@@ -102,6 +103,8 @@ class Evolution:
             evaluated = _with_latest(calibrated, rules.selection.champion(calibrated.networks, family))
         else:
             evaluated = _with_champion(calibrated, family)
+        if evaluated.champion_generation == generation:
+            evaluated = replace(evaluated, champion_sums=state.sums)
 
         # 5. Evolution: all age; networks mate or mutate; those whose key changes move or found a species.
         before = _without_events(evaluated)

@@ -25,6 +25,15 @@ def percent(fraction: float | None) -> str:
     return NOTHING if fraction is None else f"{points(fraction)} %"
 
 
+def directed(type: str, direction: str) -> str:
+    """A mutation's type with what it does to the size of a network.
+
+    >>> directed("node", "grow"), directed("node", "shrink"), directed("weights", "same")
+    ('node +', 'node −', 'weights')
+    """
+    return f"{type} {({'grow': '+', 'shrink': '−'}).get(direction, '')}".rstrip()
+
+
 def plain(figure: float | None) -> str:
     """A fitness that is no fraction, such as a reward.
 

@@ -10,9 +10,12 @@ import pytest
 from epicortex.config.resolving import resolve
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
-from epicortex.evaluation.es import Adam, EvolutionStrategy, centred_ranks, flattened, gradient, shaped
+from epicortex.evaluation.es import Adam, EvolutionStrategy, centred_ranks, gradient
+from epicortex.evaluation.labelled import Labelled
+from epicortex.evaluation.variants import Rebuilt, Stacked, flattened, shaped
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily
+from epicortex.families.residual import ResidualFamily
 from epicortex.families.unstructured import UnstructuredFamily
 from epicortex.tasks.own import OwnTask
 from tests.contracts.world import small_data
@@ -77,6 +80,51 @@ def test_labelled_data_is_learned_without_gradients(kind: Any) -> None:
     recipe = EvolutionStrategy.from_config(resolve("paper", changes), family, {})
     before, after, _ = runs(recipe, family.minimal(np.random.default_rng(2)), data)
     assert after > max(before, 0.6)
+
+
+@pytest.mark.parametrize("kind", [LayeredFamily, ResidualFamily])
+def test_candidates_that_compute_at_once_are_worth_what_each_is_worth_alone(kind: Any) -> None:
+    data, family = small_data(60), kind(Problem((1, 8, 8), 3))
+    rng = np.random.default_rng(4)
+    phenotype = family.grow(family.minimal(rng), rng)
+    labelled = Labelled(data, resolve("paper").training, 1)
+    variants = labelled.variants(family, phenotype)
+    assert isinstance(variants, Stacked)
+    rows = [variants.start + 0.1 * rng.standard_normal(len(variants.start)) for _ in range(3)]
+    batch = next(labelled.worths(rng))
+    together = variants.worths(batch, iter(rows), lambda: None)
+    alone = [batch(family.build(variants.phenotype(row))) for row in rows]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert len(set(together)) == 3
+
+
+def test_unstructured_candidates_are_built_one_by_one() -> None:
+    family = UnstructuredFamily(Problem((1, 8, 8), 3))
+    labelled = Labelled(small_data(60), resolve("paper").training, 1)
+    assert isinstance(labelled.variants(family, family.minimal(np.random.default_rng(1))), Rebuilt)
+
+
+class Counted:
+    """Pushes the cart to where the pole leans; counts its steps."""
+
+    steps = 0
+
+    def reset(self) -> None:
+        pass
+
+    def act(self, observation: Any) -> list[float]:
+        self.steps += 1
+        return [-observation[2], observation[2]]
+
+
+def test_candidates_are_not_tried_on_fresh_episodes() -> None:
+    """That a candidate reaches the target costs nothing: only fitness asks whether the task is solved."""
+    gym = pytest.importorskip("epicortex.tasks.gym")
+    pytest.importorskip("gymnasium")
+    task, policy = gym.gym_task("gym:CartPole-v1").aimed(30.0, 2), Counted()
+    reward = task.trial(policy, np.random.default_rng(3), lambda: None)
+    assert reward >= 30
+    assert policy.steps == 2 * reward
 
 
 def test_nothing_to_learn_from_is_refused() -> None:

@@ -22,6 +22,17 @@ class Sum:
         return -float(np.abs(network(pairs)[:, 0] - pairs.sum(1) / 2).mean())
 
 
+class Warm:
+    """Tell whether a number of about 1,000, give or take 100, is above that: hopeless without scaling."""
+
+    problem = Problem((1,), 1)
+    hours = 24
+
+    def evaluate(self, network: Any, rng: np.random.Generator) -> float:
+        numbers = rng.normal(1000.0, 100.0, self.hours)
+        return float(np.mean([network.act([one])[0] * np.sign(one - 1000.0) for one in numbers]))
+
+
 class Torchless:
     """1 where nobody has imported torch."""
 
@@ -32,4 +43,4 @@ class Torchless:
         return float("torch" not in sys.modules)
 
 
-task = {"sum": Sum, "torchless": Torchless}
+task = {"sum": Sum, "warm": Warm, "torchless": Torchless}

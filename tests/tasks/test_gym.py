@@ -50,11 +50,24 @@ def test_cartpole_is_a_task() -> None:
 
 def test_a_network_that_reaches_the_target_is_tried_on_fresh_episodes() -> None:
     task = gym_task("gym:CartPole-v1").aimed(30.0, 2)
-    policy, rng = Steady(0.0), np.random.default_rng(3)
+    policy, rng, again = Steady(0.0), np.random.default_rng(3), np.random.default_rng(3)
     mean = task.reward(policy, rng, nothing)
-    assert policy.asked == pytest.approx((2 + FRESH) * mean)
+    first = 2 * task.trial(Steady(0.0), again, nothing)
+    assert policy.asked == pytest.approx(first + FRESH * mean)
+    assert mean == pytest.approx(np.mean([task.episode(Steady(0.0), again, nothing) for _ in range(FRESH)]))
     hard = task.aimed(400.0, 2)
     assert hard.reward(Steady(0.0), np.random.default_rng(3), nothing) < 400
+
+
+def test_a_network_that_was_only_lucky_is_not_tried_for_long() -> None:
+    """The target is a reward that it reaches now and then, and not in the mean."""
+    task, rng, tried = gym_task("gym:CartPole-v1").aimed(50.0, 1), np.random.default_rng(5), []
+    for _ in range(30):
+        policy = Steady(0.0)
+        assert task.reward(policy, rng, nothing) < 50
+        tried.append(policy.asked)
+    assert max(tried) > 10 * min(tried)
+    assert max(tried) < 50 * FRESH / 2
 
 
 def test_continuous_actions_are_stretched_over_their_range() -> None:
@@ -65,7 +78,7 @@ def test_continuous_actions_are_stretched_over_their_range() -> None:
 
 def test_observations_are_scaled_by_what_random_actions_show_and_that_is_repeatable() -> None:
     config = resolve("task", {"episodes.normalise": 5, "evolution.seed": 4})
-    one, two = (assembly.subject("gym:CartPole-v1", config).scaling for _ in range(2))
+    one, two = (assembly.subject("gym:CartPole-v1", config).sight.scaling for _ in range(2))
     assert one == two
     assert len(one.mean) == 4
     task = tasks.find("gym:CartPole-v1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,13 @@ def add_arguments(parser: Parser) -> None:
     """The command's options."""
     parser.usage = "epicortex play RUN [options]"
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a run for a task")
-    parser.add_argument("--to", metavar="FILE.gif", type=Path, help="the animation (RUN/play.gif)")
+    parser.add_argument(
+        "--out",
+        "--to",
+        metavar="FILE",
+        type=Path,
+        help="a .gif, or an .mp4 with the extra film (RUN/play.gif); the report shows RUN/play.gif or .mp4",
+    )
     parser.add_argument("--seconds", metavar="X", type=float, default=8.0, help="how long it plays (8)")
     parser.add_argument(
         "--seed", metavar="N", type=int, default=1, help="of the episode, where it has chance"
@@ -47,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(task, Xor):
         _print_cases(policy)
         return 0
-    path = arguments.to or arguments.folder / "play.gif"
-    if path.suffix.lower() != ".gif":
-        raise UsageError(f"--to {path}: the animation is a GIF, so its name must end in .gif")
+    path = arguments.out or arguments.folder / "play.gif"
+    if path.suffix.lower() not in (".gif", ".mp4"):
+        raise UsageError(f"--out {path}: the film is a .gif or an .mp4, so its name must end like that")
     rng = randomness.generator(arguments.seed, "play")
     seconds = _record(task, policy, path, arguments.seconds, rng)
     print(f"{path}: {_said(champion)}, {seconds:.1f} s of it")
@@ -62,22 +67,12 @@ def _said(champion: Champion) -> str:
 
 def _record(task: Task, policy: Policy, path: Path, seconds: float, rng: Generator) -> float:
     from epicortex.storage import atomic
-    from epicortex.tasks.film import RATE, frames
+    from epicortex.tasks import film
 
-    pictures = [one.quantize(32) for one in frames(task, policy, seconds=seconds, rng=rng)]
-    content = io.BytesIO()
-    first, *others = pictures
-    first.save(
-        content,
-        "GIF",
-        save_all=True,
-        append_images=others,
-        duration=round(1000 / RATE),
-        loop=0,
-        optimize=True,
-    )
-    atomic.replace_file(path, [content.getvalue()])
-    return len(pictures) / RATE
+    pictures = list(film.frames(task, policy, seconds=seconds, rng=rng))
+    encode = film.mp4 if path.suffix.lower() == ".mp4" else film.gif
+    atomic.replace_file(path, [encode(pictures)])
+    return len(pictures) / film.RATE
 
 
 def _print_cases(policy: Policy) -> None:

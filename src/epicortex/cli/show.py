@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.text import NOTHING, clean, count, duration, json_text, percent, plain, plural, times
+from epicortex.text import NOTHING, clean, count, directed, duration, json_text, percent, plain, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -290,8 +290,7 @@ def _origin(one: Ancestor) -> str:
 
 def _mutations(events: Sequence[Event]) -> str:
     """The mutations by type and direction, such as "3 kernel +, 1 layer −"."""
-    signs = {"grow": "+", "shrink": "−"}
-    groups = Counter(f"{clean(event.type)} {signs[event.direction]}" for event in events)
+    groups = Counter(directed(clean(event.type), event.direction) for event in events)
     return ", ".join(f"{number} {name}" for name, number in groups.most_common())
 
 

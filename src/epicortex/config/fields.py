@@ -160,8 +160,8 @@ def from_text(setting: Setting, text: str) -> object:
     kind, origin = setting.type, get_origin(setting.type)
     if kind is bool or bool in get_args(kind):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
-    if kind is int or kind is float:
-        return _number(text, kind)
+    if kind is int or kind is float or _or_a_number(kind):
+        return _number(text, float if kind is float else int)
     if origin is tuple:
         item, separators = _bare(get_args(kind)[0])[0], text
         if item is int:
@@ -171,6 +171,12 @@ def from_text(setting: Setting, text: str) -> object:
     if origin is dict:
         return _pairs(text)
     return text
+
+
+def _or_a_number(kind: Any) -> bool:
+    """Whether a whole number is one of several things that a setting may be."""
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+    return any(_bare(part)[0] is int for part in parts)
 
 
 def _number(text: str, kind: type[int] | type[float]) -> object:

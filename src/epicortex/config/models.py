@@ -44,8 +44,10 @@ class EpisodesConfig(Section):
 
     number: int = Field(3, ge=1, le=10_000)
     """How many episodes a network acts in."""
-    normalise: int = Field(0, ge=0, le=10_000)
-    """Observations are scaled by what so many episodes of random actions show; 0: they are not."""
+    normalise: Annotated[int, Field(ge=0, le=10_000)] | Literal["running"] = Field(
+        0, json_schema_extra={"allowed": "a whole number from 0 to 10000, or running"}
+    )
+    """Observations are scaled by so many episodes of random actions, or by all seen so far (running)."""
 
 
 class EsConfig(Section):

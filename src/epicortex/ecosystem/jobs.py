@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from epicortex.families.family import Array, Shape
+
+Sums: TypeAlias = Mapping[str, tuple[float, ...]]
+"""What evaluations add up for those after them, by name; what the numbers mean is the evaluator's affair."""
 
 #: With the number of a class, a measure: what part of its recall a network keeps on mirrored images.
 MIRRORED_CLASS: Final = "mirrored "
@@ -61,6 +64,8 @@ class Job:
     """What the optimiser's learning rate is multiplied by."""
     course: Course | None = None
     """How it is trained where the run is planned; None: as the section `training` says."""
+    sums: Sums = field(default_factory=dict)
+    """What the outcomes of all generations before this one have added up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +83,8 @@ class Outcome:
     """What else was measured, by name."""
     losses: Array | None = None
     """The loss of each sample that fitness was measured on, in their order: for paired comparisons."""
+    sums: Sums = field(default_factory=dict)
+    """What this evaluation adds to the sums of all."""
     failed: str | None = None
     samples: int = 0
     """How many samples it was trained on, repetitions included."""

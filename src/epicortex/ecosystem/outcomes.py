@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.jobs import Job, Outcome, Sums
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.errors import RunError
 from epicortex.families.family import Family
@@ -29,7 +29,25 @@ def record(
     )
     if all(network.failed for network in networks):
         raise RunError(_all_failed(networks, state.generation + 1))
-    return replace(state, generation=state.generation + 1, networks=networks, tally=None)
+    added = [answers[network.id].sums for network in state.networks]
+    sums = summed((state.sums, *added)) if any(added) else state.sums
+    return replace(state, generation=state.generation + 1, networks=networks, tally=None, sums=sums)
+
+
+def summed(given: Iterable[Sums]) -> Sums:
+    """Sums by name, added up in their order, so that the same outcomes give the same bits.
+
+    >>> summed([{}, {"seen": (1.0, 2.0)}, {"seen": (3.0, 4.0)}])
+    {'seen': (4.0, 6.0)}
+    """
+    total: dict[str, tuple[float, ...]] = {}
+    for sums in given:
+        for name, values in sums.items():
+            before = total.get(name, (0.0,) * len(values))
+            if len(before) != len(values):
+                raise RunError(f"the sums {name} have {len(values)} numbers where {len(before)} are known")
+            total[name] = tuple(a + b for a, b in zip(before, values, strict=True))
+    return total
 
 
 def _evaluated(network: Individual, job: Job, outcome: Outcome, family: Family[Any]) -> Individual:

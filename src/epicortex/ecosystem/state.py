@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from epicortex.ecosystem.jobs import Sums
 from epicortex.ecosystem.plan import Plan
 from epicortex.families.family import Array
 
@@ -28,7 +29,7 @@ class Event:
     """One attempt at mutating a network."""
 
     type: str
-    direction: Literal["grow", "shrink"]
+    direction: Literal["grow", "shrink", "same"]
     layer: int | None
     """The layer it touched, counted from 1 at the bottom; None where it came to none."""
     outcome: EventOutcome
@@ -141,6 +142,10 @@ class EcosystemState:
     """What the types of mutations are credited with, by type and direction, where selection goes by it."""
     plan: Plan | None = None
     """How the last generation was spent, or the next one will be; None where the run is not planned."""
+    sums: Sums = field(default_factory=dict)
+    """What all evaluations so far have added up, where the evaluator does that."""
+    champion_sums: Sums = field(default_factory=dict)
+    """What those were that the run's champion was evaluated with."""
 
     def older(self) -> EcosystemState:
         """Everybody a generation older."""

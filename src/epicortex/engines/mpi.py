@@ -24,7 +24,7 @@ from epicortex.engines.base import Engine
 from epicortex.engines.mpi_ranks import Order
 from epicortex.engines.returns import Returns
 from epicortex.engines.serving import WorkerBroken, inward, outward
-from epicortex.engines.setup import WorkerSetup
+from epicortex.engines.setup import WorkerSetup, learns_by_torch
 from epicortex.engines.sharing import shared
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
@@ -50,6 +50,8 @@ class MpiEngine(Engine):
         self._world = mpi_ranks.world()
         if not _free.acquire(blocking=False):
             raise EngineError("the ranks of this MPI job work for another engine; close that first")
+        if learns_by_torch(config):
+            mpi_ranks.announce(self._world)
         ranks = len(self._world.others)
         self._count = min(config.training.workers or ranks, ranks)
         self._chunk = config.mpi.chunk
@@ -86,7 +88,7 @@ class MpiEngine(Engine):
         except EpiCortexError as error:
             self._tasks.close(EngineError(str(error)), cancel=False)
             return
-        mpi_ranks.give(self._world, Order(content, versions()), data)
+        mpi_ranks.give(self._world, Order(content, versions(), data is not None), data)
         self._executor = MPICommExecutor(self._world.everyone, root=0).__enter__()
         self._feed()
 
@@ -111,14 +113,12 @@ class MpiEngine(Engine):
         self._returns.close()
         self._left.close()
 
-    def _mapped(self, setup: WorkerSetup) -> DataSet:
-        """The data set in a file that other ranks of this host can map."""
+    def _mapped(self, setup: WorkerSetup) -> DataSet | None:
+        """The data set in a file that other ranks of this host can map; None where the run has none."""
         from epicortex.data import DataSet
 
         if setup.data is None:
-            if setup.data_path is None:
-                raise EngineError("the engine mpi evaluates on a data set only; use processes or ray")
-            return DataSet.open(setup.data_path)
+            return None if setup.data_path is None else DataSet.open(setup.data_path)
         if setup.data.path is not None:
             return setup.data
         return DataSet.open(self._left.enter_context(shared(setup.data.write_to)).path)

@@ -62,6 +62,13 @@ class Order:
 
     content: bytes
     versions: dict[str, str]
+    data: bool
+    """Whether a data set follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """An engine will be opened that trains by torch."""
 
 
 @cache
@@ -89,11 +96,19 @@ def _dismiss(here: World) -> None:
         here.everyone.send(None, dest=rank, tag=ORDER)
 
 
-def give(here: World, order: Order, data: DataSet) -> None:
-    """Rank 0 tells all others what to work with; the data set is one that is mapped from a file."""
-    assert data.path is not None
+def announce(here: World) -> None:
+    """Rank 0 tells all others that torch will be needed; they import it while it reads the data."""
+    for rank in here.others:
+        here.everyone.send(Announced(), dest=rank, tag=ORDER)
+
+
+def give(here: World, order: Order, data: DataSet | None) -> None:
+    """Rank 0 tells all others what to work with; a data set is one that is mapped from a file."""
     for rank in here.others:
         here.everyone.send(order, dest=rank, tag=ORDER)
+    if data is None:
+        return
+    assert data.path is not None
     if here.leaders.size > 1:
         _send_file(here.leaders, data.path)
     _tell_host(here, data)
@@ -105,12 +120,14 @@ def serve() -> None:
     os.environ.update(serving.ENVIRONMENT)
     serving.settle()
     here = world()
-    import epicortex.evaluation.backprop  # noqa: F401  (torch takes a second; meanwhile rank 0 reads the data)
-
     while (order := _receive(here.everyone, ORDER)) is not None:
+        if isinstance(order, Announced):
+            import epicortex.evaluation.backprop  # noqa: F401
+
+            continue
         with ExitStack() as files:
             try:
-                data = _data(here, files)
+                data = _data(here, files) if order.data else None
                 serving.check_versions(order.versions)
                 _bench = serving.make_ready(order.content, data)
             except serving.WorkerBroken as broken:

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 class RayWorker:
     """Trains one network at a time; `pulse` answers in a thread of its own meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, torch: bool = True) -> None:
+        """`torch`: whether it will be needed."""
         serving.keep_freed_memory()
-        import epicortex.evaluation.backprop  # noqa: F401  (torch takes a second; meanwhile the data is read)
+        if torch:
+            import epicortex.evaluation.backprop  # noqa: F401  (takes a second; meanwhile the data is read)
 
         self._bench: serving.Bench | None = None
         self._alive: float | None = None

@@ -11,8 +11,21 @@ from epicortex.errors import EngineError
 from epicortex.families.family import Family
 
 if TYPE_CHECKING:
+    from epicortex.config import Config
     from epicortex.data import DataSet
     from epicortex.evaluation.evaluator import Evaluator, Recipe
+
+
+def learns_by_torch(config: Config) -> bool:
+    """Whether workers will need torch, which takes a second to import: they do so while data is read.
+
+    Others import it only if they come to something that needs it; those of tasks never do.
+
+    >>> from epicortex.config import Config
+    >>> learns_by_torch(Config()), learns_by_torch(Config(evaluator="episodes"))
+    (True, False)
+    """
+    return config.evaluator == "backprop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,45 +2,50 @@
 
 In each step weights are moved by mirrored pairs of random directions; who does better than whom, not by how
 much, gives the direction of an Adam step. What is learned is inherited, as with backpropagation. It works on
-tasks and on labelled data, and asks nothing of a family but its arrays.
+tasks and on labelled data, and asks nothing of a family but its arrays or its modules.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epicortex import randomness
 from epicortex.config import Config, EsConfig, TrainingConfig
 from epicortex.data import DataSet, Scaling
-from epicortex.ecosystem.jobs import Job, Outcome
+from epicortex.ecosystem.jobs import Job, Outcome, Sums
 from epicortex.errors import ConfigError
-from epicortex.evaluation.evaluator import Pace, Stopped, finite, reason
-from epicortex.evaluation.policies import policy_of, scaled
-from epicortex.families.family import Arrays, Family
-from epicortex.tasks import Task
+from epicortex.evaluation.evaluator import Pace
+from epicortex.evaluation.guarded import Guarded
+from epicortex.evaluation.policies import policy_of
+from epicortex.evaluation.sight import Sight, seen
+from epicortex.evaluation.variants import Rebuilt, Variants, Vector
+from epicortex.families.family import Family
+from epicortex.tasks import Policy, Task
 
 if TYPE_CHECKING:
     from epicortex.evaluation.labelled import Labelled
 
-Vector = NDArray[np.float64]
 _BETAS: Final = (0.9, 0.999)
 
 
 class Objective(Protocol):
     """What candidates are compared by, and what the result is worth."""
 
-    def values(self, rng: np.random.Generator) -> Iterator[Callable[[Any], float]]:
+    def variants(self, family: Family[Any], phenotype: Any) -> Variants:
+        """The candidates of a network."""
+
+    def worths(self, rng: np.random.Generator) -> Iterator[Any]:
         """For each step a function of a model; all candidates of a step meet the same samples or episodes."""
 
-    def fitness(self, model: Any, pace: Callable[[], None]) -> float:
-        """The fitness of a model."""
+    def fitness(self, model: Any, pace: Callable[[], None]) -> tuple[float, Sums]:
+        """The fitness of a model, and what the evaluation adds to the sums of all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,13 +57,13 @@ class EvolutionStrategy:
     training: TrainingConfig
     seed: int
     task: Task | None = None
-    scaling: Scaling | None = None
+    sight: Sight = field(default_factory=Sight)
 
     @classmethod
     def from_config(cls, config: Config, family: Family[Any], functions: Mapping[str, Any]) -> Self:
         """As the section `es` says, for the task or the data of the run."""
-        task, scaling = functions.get("task"), functions.get("scaling")
-        return cls(family, config.es, config.training, config.evolution.seed, task, scaling)
+        task, sight = functions.get("task"), functions.get("sight") or Sight()
+        return cls(family, config.es, config.training, config.evolution.seed, task, sight)
 
     def check(self, data: DataSet | None) -> None:
         """There must be something to learn from."""
@@ -67,20 +72,24 @@ class EvolutionStrategy:
         if data is not None and self.training.fitness not in ("accuracy", "balanced_accuracy"):
             raise ConfigError("evaluator: es on labelled data takes training.fitness accuracy")
 
-    def open(self, data: DataSet | None) -> EsEvaluator:
+    def open(self, data: DataSet | None) -> Guarded:
         """The strategy in this process."""
         if self.task is not None:
-            return EsEvaluator(self, lambda job: _Episodes(self, job))
+            return Guarded(partial(self._evaluated, _Episodes), "es", self.training.time_limit)
         labelled = self._labelled(data)
-        return EsEvaluator(self, lambda job: labelled)
+        return Guarded(partial(self._evaluated, lambda *_: labelled), "es", self.training.time_limit)
+
+    def seeing(self, scaling: Scaling) -> Self:
+        """The same where observations are scaled so from now on, as they were for a champion."""
+        return replace(self, sight=Sight(scaling))
 
     def test(self, phenotype: Any, data: DataSet | None) -> float | None:
         """As the task, or the test set, says."""
+        model = self.family.build(phenotype)
         if self.task is None:
-            return None if data is None else self._labelled(data).tested(self.family.build(phenotype))
-        policy = policy_of(self.family.build(phenotype), self.task.problem.input_shape)
-        rng = randomness.generator(self.seed, "test episodes")
-        return self.task.test(scaled(policy, self.scaling) if self.scaling else policy, rng)
+            return None if data is None else self._labelled(data).tested(model)
+        policy = policy_of(model, self.task.problem.input_shape)
+        return self.task.test(self.sight.policy(policy, {}), randomness.generator(self.seed, "test episodes"))
 
     def _labelled(self, data: DataSet | None) -> Labelled:
         from epicortex.evaluation.labelled import Labelled
@@ -89,93 +98,66 @@ class EvolutionStrategy:
             raise ConfigError("evaluator: es needs a task or a data set")
         return Labelled(data, self.training, self.seed)
 
-
-class _Episodes:
-    """The reward in a task; the episodes are those of the evaluator `episodes`."""
-
-    def __init__(self, recipe: EvolutionStrategy, job: Job) -> None:
-        self._recipe, self._job = recipe, job
-
-    def values(self, rng: np.random.Generator) -> Iterator[Callable[[Any], float]]:
-        """The reward of the same episodes for all candidates of a step."""
-        while True:
-            yield partial(self._seeded, int(rng.integers(2**31)))
-
-    def _seeded(self, seed: int, model: Any) -> float:
-        return self._reward(model, np.random.default_rng(seed), _nothing)
-
-    def fitness(self, model: Any, pace: Callable[[], None]) -> float:
-        """The reward of the generation's episodes."""
-        job = self._job
-        return self._reward(
-            model, randomness.generator(job.seed, "episodes", generation=job.generation), pace
-        )
-
-    def _reward(self, model: Any, rng: np.random.Generator, pace: Callable[[], None]) -> float:
-        task, scaling = self._recipe.task, self._recipe.scaling
-        assert task is not None
-        policy = policy_of(model, task.problem.input_shape)
-        return float(task.reward(scaled(policy, scaling) if scaling else policy, rng, pace))
-
-
-class EsEvaluator:
-    """Improves and scores networks."""
-
-    def __init__(self, recipe: EvolutionStrategy, objective: Callable[[Job], Objective]) -> None:
-        self._recipe, self._objective = recipe, objective
-
-    def run(
-        self,
-        job: Job,
-        *,
-        heartbeat: Callable[[], None] | None = None,
-        should_stop: Callable[[], bool] | None = None,
+    def _evaluated(
+        self, make: Callable[[EvolutionStrategy, Job], Objective], job: Job, pace: Pace
     ) -> Outcome:
         """A few steps, and the fitness after them; a newborn is scored before, too."""
-        family, pace = self._recipe.family, Pace(heartbeat, should_stop, self._recipe.training.time_limit)
-        began = time.perf_counter()
-        try:
-            objective, before = self._objective(job), None
-            if job.newborn:
-                before = finite(objective.fitness(family.build(job.phenotype), pace), "es")
-            phenotype = self._improved(job, objective, pace) if job.train else job.phenotype
-            trained = time.perf_counter()
-            fitness = finite(objective.fitness(family.build(phenotype), pace), "es")
-        except Stopped:
-            raise
-        except Exception as error:
-            return Outcome(job.network, job.generation, failed=reason(error))
+        objective, before, began = make(self, job), None, time.perf_counter()
+        if job.newborn:
+            before, _ = objective.fitness(self.family.build(job.phenotype), pace)
+        phenotype = self._improved(job, objective, pace) if job.train else job.phenotype
+        trained = time.perf_counter() - began
+        fitness, sums = objective.fitness(self.family.build(phenotype), pace)
         return Outcome(
-            job.network,
-            job.generation,
-            phenotype,
-            fitness,
-            before,
-            train_seconds=trained - began,
-            score_seconds=time.perf_counter() - trained,
+            job.network, job.generation, phenotype, fitness, before, sums=sums, train_seconds=trained
         )
 
     def _improved(self, job: Job, objective: Objective, pace: Callable[[], None]) -> Any:
-        family, options = self._recipe.family, self._recipe.options
-        description, arrays = family.encode(job.phenotype)
+        options = self.options
+        variants = objective.variants(self.family, job.phenotype)
         rng = randomness.generator(job.seed, "es", generation=job.generation, network=job.network)
-        adam = Adam(options.rate * job.rate)
-        weights = flattened(arrays)
-
-        def model(values: Vector) -> Any:
-            pace()
-            return family.build(family.decode(description, shaped(values, arrays)))
-
-        for _, value in zip(range(options.steps), objective.values(rng), strict=False):
-            directions = rng.standard_normal((options.pairs, len(weights)))
+        adam, weights = Adam(options.rate * job.rate), variants.start
+        for _, worth in zip(range(options.steps), objective.worths(rng), strict=False):
+            directions = rng.standard_normal((options.pairs, len(weights)), np.float32)
             moves = options.deviation * directions
-            ahead = [value(model(weights + move)) for move in moves]
-            back = [value(model(weights - move)) for move in moves]
-            weights = weights + adam.step(gradient(ahead, back, directions))
-        return family.decode(description, shaped(weights, arrays))
+            candidates = chain((weights + move for move in moves), (weights - move for move in moves))
+            found = variants.worths(worth, candidates, pace)
+            slope = gradient(found[: options.pairs], found[options.pairs :], directions)
+            weights = weights + adam.step(slope)
+        return variants.phenotype(weights)
 
 
-def gradient(ahead: list[float], back: list[float], directions: Vector) -> Vector:
+class _Episodes:
+    """The reward in a task; fitness is measured in the episodes of the evaluator `episodes`."""
+
+    def __init__(self, recipe: EvolutionStrategy, job: Job) -> None:
+        assert recipe.task is not None
+        self._task, self._sight, self._job = recipe.task, recipe.sight, job
+
+    def variants(self, family: Family[Any], phenotype: Any) -> Variants:
+        """They act one after another."""
+        return Rebuilt(family, phenotype)
+
+    def worths(self, rng: np.random.Generator) -> Iterator[Any]:
+        """The reward of the same episodes for all candidates of a step."""
+        while True:
+            yield partial(self._tried, int(rng.integers(2**31)))
+
+    def _tried(self, seed: int, model: Any) -> float:
+        policy = self._sight.policy(self._policy(model), self._job.sums)
+        return self._task.trial(policy, np.random.default_rng(seed), lambda: None)
+
+    def fitness(self, model: Any, pace: Callable[[], None]) -> tuple[float, Sums]:
+        """The reward of the generation's episodes."""
+        policy = self._sight.watched(self._policy(model), self._job.sums)
+        rng = randomness.generator(self._job.seed, "episodes", generation=self._job.generation)
+        return float(self._task.reward(policy, rng, pace)), seen(policy)
+
+    def _policy(self, model: Any) -> Policy:
+        return policy_of(model, self._task.problem.input_shape)
+
+
+def gradient(ahead: list[float], back: list[float], directions: Any) -> Vector:
     """The direction in which fitness rises, from the ranks of all candidates: centred, from −½ to ½.
 
     >>> gradient([3.0], [1.0], np.array([[0.0, 2.0]]))
@@ -183,7 +165,7 @@ def gradient(ahead: list[float], back: list[float], directions: Vector) -> Vecto
     """
     worth = centred_ranks(np.array([*ahead, *back]))
     pulls = worth[: len(ahead)] - worth[len(ahead) :]
-    return np.asarray(pulls @ directions / len(ahead))
+    return np.asarray(pulls @ directions / len(ahead), np.float64)
 
 
 def centred_ranks(values: Vector) -> Vector:
@@ -215,22 +197,3 @@ class Adam:
         mean = self._mean / (1 - first**self._steps)
         square = self._square / (1 - second**self._steps)
         return np.asarray(self._rate * mean / (np.sqrt(square) + 1e-8))
-
-
-def flattened(arrays: Arrays) -> Vector:
-    """All arrays as one vector, in the order of their names."""
-    return np.concatenate([arrays[name].ravel() for name in sorted(arrays)]).astype(np.float64)
-
-
-def shaped(values: Vector, like: Arrays) -> Arrays:
-    """Back from `flattened`."""
-    found, place = {}, 0
-    for name in sorted(like):
-        array = like[name]
-        found[name] = values[place : place + array.size].reshape(array.shape).astype(np.float32)
-        place += array.size
-    return {name: found[name] for name in like}
-
-
-def _nothing() -> None:
-    pass

@@ -6,7 +6,6 @@ trained, unless the function does so itself: weights that the model has afterwar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -16,7 +15,8 @@ import numpy as np
 from epicortex import randomness
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
-from epicortex.evaluation.evaluator import Pace, Stopped, finite, reason
+from epicortex.evaluation.evaluator import Pace
+from epicortex.evaluation.guarded import Guarded, scored
 from epicortex.families.family import Family
 from epicortex.registry import named
 
@@ -47,49 +47,18 @@ class FunctionRecipe:
         if not callable(self.evaluate):
             raise ConfigError(f"evaluator: {named(self.evaluate)} is not a function")
 
-    def open(self, data: DataSet | None) -> FunctionEvaluator:
+    def open(self, data: DataSet | None) -> Guarded:
         """The function takes nothing but the model and a generator."""
         del data
-        return FunctionEvaluator(self)
+        return Guarded(self._scored, named(self.evaluate), self.time_limit)
 
     def test(self, phenotype: Any, data: DataSet | None) -> None:
         """There is nothing that the function has not seen."""
         del phenotype, data
 
-
-class FunctionEvaluator:
-    """Calls the user's function for every network."""
-
-    def __init__(self, recipe: FunctionRecipe) -> None:
-        self._recipe = recipe
-
-    def run(
-        self,
-        job: Job,
-        *,
-        heartbeat: Callable[[], None] | None = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Outcome:
-        """Score one network. A newborn's score before training is its fitness."""
-        pace = Pace(heartbeat, should_stop, self._recipe.time_limit)
-        family, evaluate = self._recipe.family, self._recipe.evaluate
-        began = time.perf_counter()
-        try:
-            pace()
-            model = family.build(job.phenotype)
-            rng = randomness.generator(job.seed, "evaluation", generation=job.generation, network=job.network)
-            fitness = finite(float(evaluate(model, rng)), named(evaluate))
-            pace()
-            phenotype = family.learned(job.phenotype, model)
-        except Stopped:
-            raise
-        except Exception as error:
-            return Outcome(job.network, job.generation, failed=reason(error))
-        return Outcome(
-            job.network,
-            job.generation,
-            phenotype,
-            fitness,
-            fitness if job.newborn else None,
-            score_seconds=time.perf_counter() - began,
-        )
+    def _scored(self, job: Job, pace: Pace) -> Outcome:
+        del pace
+        model = self.family.build(job.phenotype)
+        rng = randomness.generator(job.seed, "evaluation", generation=job.generation, network=job.network)
+        fitness = float(self.evaluate(model, rng))
+        return scored(job, fitness, self.family.learned(job.phenotype, model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +13,12 @@ from torch.nn import functional
 
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
+from epicortex.ecosystem.jobs import Sums
 from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.fitness import BUILT_IN, accuracy
 from epicortex.evaluation.samples import Samples, draw_batches, fitness_samples, split
+from epicortex.evaluation.variants import Rebuilt, Stacked, Variants
+from epicortex.families.family import Family
 
 _CHUNK: Final = 512
 
@@ -29,16 +32,21 @@ class Labelled:
         self._device = torch.device("cpu")
         self._learnt, self._measured = fitness_samples(data, training, seed, self._device)
 
-    def values(self, rng: np.random.Generator) -> Iterator[Callable[[Any], float]]:
+    def variants(self, family: Family[Any], phenotype: Any) -> Variants:
+        """Modules compute all candidates at once, where their family lets them."""
+        module = isinstance(family.build(phenotype), nn.Module)
+        return Stacked(family, phenotype) if module else Rebuilt(family, phenotype)
+
+    def worths(self, rng: np.random.Generator) -> Iterator[Batch]:
         """Minus the loss on one batch after another."""
         while True:
             for chosen in draw_batches(len(self._learnt), self._training, rng):
-                yield partial(self._worth, *self._learnt.batch(chosen))
+                yield Batch(*self._learnt.batch(chosen))
 
-    def fitness(self, model: Any, pace: Callable[[], None]) -> float:
-        """The accuracy on the samples that fitness is measured on."""
+    def fitness(self, model: Any, pace: Callable[[], None]) -> tuple[float, Sums]:
+        """The accuracy on the samples that fitness is measured on; nothing is added up."""
         predictions = self._predicted(model, self._measured, pace)
-        return float(BUILT_IN[self._training.fitness](predictions, self._measured.labels))
+        return float(BUILT_IN[self._training.fitness](predictions, self._measured.labels)), {}
 
     def tested(self, model: Any) -> float | None:
         """The accuracy on the test set, where there is one that fitness was not measured on."""
@@ -47,10 +55,6 @@ class Labelled:
         samples = split(self._data, "test", self._device)
         return float(accuracy(self._predicted(model, samples, lambda: None), samples.labels))
 
-    def _worth(self, x: Tensor, labels: Tensor, model: Any) -> float:
-        with fixed_arithmetic(self._device):
-            return -float(functional.cross_entropy(_logits(model, x), labels))
-
     def _predicted(self, model: Any, samples: Samples, pace: Callable[[], None]) -> Tensor:
         found = []
         with fixed_arithmetic(self._device):
@@ -58,6 +62,27 @@ class Labelled:
                 pace()
                 found.append(_logits(model, x).argmax(1))
         return torch.cat(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """What models are worth on one batch: minus their loss."""
+
+    x: Tensor
+    labels: Tensor
+
+    def __call__(self, model: Any) -> float:
+        """Of one model."""
+        with fixed_arithmetic(self.x.device):
+            return -float(functional.cross_entropy(_logits(model, self.x), self.labels))
+
+    def of_many(self, logits: Callable[[Tensor], Tensor]) -> list[float]:
+        """Of many models that compute at once: a function from inputs to [models, samples, classes]."""
+        with fixed_arithmetic(self.x.device), torch.no_grad():
+            chances = logits(self.x).log_softmax(2)
+            places = self.labels.expand(len(chances), -1)[:, :, None]
+            found: list[float] = chances.gather(2, places).mean((1, 2)).tolist()
+        return found
 
 
 def _logits(model: Any, x: Tensor) -> Tensor:

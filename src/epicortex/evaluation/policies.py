@@ -35,6 +35,13 @@ class _Scaled:
             ]
         )
 
+    def __call__(self, x: Any) -> Any:
+        """The outputs for many observations, one a row."""
+        one, samples = self._scaling, np.asarray(x, np.float64)
+        rows = samples.reshape(len(samples), -1)
+        seen = (rows / one.divisor - np.array(one.mean)) / np.array(one.std)
+        return self._policy(seen.reshape(samples.shape))  # type: ignore[operator]
+
 
 def policy_of(model: Any, shape: Shape) -> Policy:
     """The model itself where it acts, as unstructured networks do; else samples of one observation each.

@@ -37,6 +37,8 @@ Arrays: TypeAlias = dict[str, Array]
 Memory: TypeAlias = "Mapping[Tensor, Mapping[str, Tensor]]"
 """What an optimiser remembers of each parameter, by torch's name for it, such as `momentum_buffer`."""
 Direction: TypeAlias = Literal["grow", "shrink"]
+Turn: TypeAlias = Literal["grow", "shrink", "same"]
+"""What a mutation did to the size of a network; weights may change without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Mutation(Generic[P]):
 
     phenotype: P | None
     type: str
-    direction: Direction
+    direction: Turn
     layer: int | None = None
     """The layer it touched, counted from 1 at the bottom."""
     reason: str | None = None

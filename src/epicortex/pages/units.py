@@ -20,6 +20,8 @@ class Unit:
 
     percent: bool
     name: str
+    trained: bool = True
+    """Whether networks are trained before they are scored."""
 
     @classmethod
     def of(cls, fitness: str) -> Unit:
@@ -39,7 +41,21 @@ class Unit:
         '100,000'
         """
         learns = config.evaluator in ("backprop", "es")
-        return cls.of(config.training.fitness) if learns else cls(False, "reward")
+        return (
+            cls.of(config.training.fitness)
+            if learns
+            else cls(False, "reward", config.evaluator != "episodes")
+        )
+
+    @property
+    def work(self) -> str:
+        """What a network's fitness costs once, in a word."""
+        return "training" if self.trained else "evaluation"
+
+    @property
+    def effort(self) -> str:
+        """What the time goes into."""
+        return "training and scoring" if self.trained else "evaluating networks"
 
     def value(self, fitness: float | None) -> float | None:
         """The figure that is plotted."""

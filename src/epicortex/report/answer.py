@@ -132,7 +132,7 @@ def _facts(material: Material, champion: Champion, known: bool) -> list[Fact]:
         Fact("multiplications", _short(champion.outline.cost), "for one sample"),
         Fact("time", duration(material.seconds), f"{duration(material.seconds / len(history))} a generation"),
         Fact("generations", count(len(history)), f"champion of generation {facts.generation}"),
-        Fact("trainings", trained, f"{plural(history[-1].networks, 'network')} at the end"),
+        Fact(f"{material.unit.work}s", trained, f"{plural(history[-1].networks, 'network')} at the end"),
     ]
     if facts.is_reward and facts.test_accuracy is not None:
         large.insert(0, Fact("test", material.unit.text(facts.test_accuracy), "not used in evolution"))

@@ -57,7 +57,12 @@ def fitness(
             *band(1, 3, "the middle half", "var(--band-2)"),
             curve("highest_fitness", "best", "var(--best)"),
             curve("average_fitness", "mean", "var(--mean)"),
-            curve("offspring_fitness", "offspring before training", "var(--offspring)", "dot"),
+            curve(
+                "offspring_fitness",
+                "offspring before training" if unit.trained else "offspring",
+                "var(--offspring)",
+                "dot",
+            ),
         ],
         "layout": {
             "hovermode": "x unified",
@@ -193,7 +198,7 @@ def effects(summary: RunSummary, unit: Unit) -> Figure:
     }
 
 
-def seconds(history: History) -> Figure:
+def seconds(history: History, unit: Unit) -> Figure:
     """The seconds of each generation: training and scoring, and everything else."""
 
     def bars(key: str, name: str, role: str) -> Figure:
@@ -208,7 +213,7 @@ def seconds(history: History) -> Figure:
 
     return {
         "data": [
-            bars("train_seconds", "training and scoring", "var(--mean)"),
+            bars("train_seconds", unit.effort, "var(--mean)"),
             bars("evolve_seconds", "everything else", "var(--offspring)"),
         ],
         "layout": {

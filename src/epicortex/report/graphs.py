@@ -17,6 +17,8 @@ from epicortex.text import one_line
 MOST_NODES: Final = 200
 MOST_WIRES: Final = 2000
 MOST_FILM: Final = 8_000_000
+#: What a film may be called, its kind, and where which bytes say so.
+_FILMS: Final = (("play.mp4", "video/mp4", 4, b"ftyp"), ("play.gif", "image/gif", 0, b"GIF8"))
 _ACROSS, _UP, _MARGIN = 64, 84, 40
 _RADIUS: Final = 13
 
@@ -64,15 +66,15 @@ def draw(champion: Champion) -> Drawing | None:
 
 
 def film(run: Path) -> str | None:
-    """The animation that `epicortex play` left in the run's folder, for the page itself; None without one."""
-    path = run / "play.gif"
-    try:
-        data = atomic.read_file(path, limit=MOST_FILM)
-    except (StorageError, OSError):
-        return None
-    if not data.startswith(b"GIF8"):
-        return None
-    return f"data:image/gif;base64,{base64.b64encode(data).decode()}"
+    """The film that `epicortex play` left in the run's folder, for the page itself; None without one."""
+    for name, kind, place, mark in _FILMS:
+        try:
+            data = atomic.read_file(run / name, limit=MOST_FILM)
+        except (StorageError, OSError):
+            continue
+        if data[place : place + len(mark)] == mark:
+            return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return None
 
 
 def _drawn(graph: Graph, names: tuple[str, ...]) -> Drawing:

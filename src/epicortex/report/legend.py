@@ -11,7 +11,7 @@ from typing import Final
 
 from epicortex.families.family import Outline, Part, Shape
 from epicortex.report.summary import Attempts, RunSummary
-from epicortex.text import times
+from epicortex.text import directed, times
 
 MOST_SPECIES: Final = 16
 MOST_SHAPES: Final = 12
@@ -72,7 +72,7 @@ def attempt_name(row: Attempts) -> str:
     >>> attempt_name(Attempts("kernel", "grow"))
     'kernel +'
     """
-    return f"{row.type} {'+' if row.direction == 'grow' else '−'}"
+    return directed(row.type, row.direction)
 
 
 def structure_lines(outline: Outline) -> list[str]:

@@ -139,11 +139,19 @@ def _inheritance(material: Material) -> str:
         if line.offspring_fitness is not None and line.average_fitness is not None
     ]
     if not last:
-        return "No offspring was born that could be scored before its training."
+        return "No offspring was born that could be scored" + (
+            " before its training." if unit.trained else "."
+        )
     newborn, everyone = (sum(column) / len(last) for column in zip(*last, strict=True))
     points = " points" if unit.percent else ""
     difference = unit.change(abs(everyone - newborn)).lstrip("+")
     where = "below" if newborn < everyone else "above"
+    if not unit.trained:
+        return (
+            f"Offspring of the last {plural(len(last), 'generation')} with births scored "
+            f"{unit.text(newborn)} on average, {difference} {where} the mean of all networks: most mutations "
+            "harm, and the few that help are selected."
+        )
     return (
         "Offspring inherit what their parents have learnt: before any training of their own, those of the "
         f"last {plural(len(last), 'generation')} with births scored {unit.text(newborn)} on average, "
@@ -177,7 +185,7 @@ def _effort(material: Material) -> str:
     history, failures = material.history, material.summary.failures.total()
     training = sum(line.train_seconds for line in history)
     part = share(training, material.seconds)
-    text = f"It took {duration(material.seconds)}, {part} of it for training and scoring. "
+    text = f"It took {duration(material.seconds)}, {part} of it for {material.unit.effort}. "
     if not failures:
         return f"{text}No network failed."
-    return f"{text}{plural(failures, 'training')} failed, which cost the network and not the run."
+    return f"{text}{plural(failures, material.unit.work)} failed, which cost the network and not the run."

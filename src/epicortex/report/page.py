@@ -55,7 +55,7 @@ def draw(material: Material) -> dict[str, Figure]:
         "shapes": figures.shapes(summary) if legend.common_shapes(summary) else None,
         "attempts": figures.attempts(summary) if summary.attempts else None,
         "effects": figures.effects(summary, unit) if summary.attempts else None,
-        "seconds": figures.seconds(history),
+        "seconds": figures.seconds(history, material.unit),
         # Last, as it has the most to draw.
         "sizes": scatter.sizes(summary, unit),
     }

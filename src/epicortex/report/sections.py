@@ -108,8 +108,8 @@ def _heading(material: Material) -> dict[str, Any]:
         "seed": material.run.config.evolution.seed,
         "started": one_line(material.run.info.started[:10]),
         "paragraphs": list(narrative.paragraphs(material)),
-        "failures_about": f"{plural(failures, 'training')} of {everyone} failed. A network that fails is "
-        "taken out of the ecosystem; the run goes on.",
+        "failures_about": f"{plural(failures, material.unit.work)} of {everyone} failed. A network that "
+        "fails is taken out of the ecosystem; the run goes on.",
     }
 
 
@@ -193,10 +193,9 @@ def _family(material: Material) -> dict[str, Any]:
     drawn = tree.draw(material.lineage, material.summary, material.unit)
     lineage = material.lineage
     changes = _some(sum(len(one.mutations) for one in lineage), "mutation")
+    more = " and training" if material.unit.trained else ""
     if len(lineage) == 1:
-        about = (
-            f"The champion is a founder: it was there from the start, and has seen {changes} and training."
-        )
+        about = f"The champion is a founder: it was there from the start, and has seen {changes}{more}."
     else:
         mates = _some(sum(len(one.parents) == 2 for one in lineage), "crossover")
         clones = _some(sum(len(one.parents) == 1 for one in lineage), "clone")
@@ -268,10 +267,12 @@ def _time(material: Material) -> dict[str, Any]:
     rest = max(0.0, whole - training)
     trained = sum(line.networks for line in material.history)
     each = duration(training / trained) if trained else NOTHING
+    effort = material.unit.effort
     return {
-        "time_about": f"{duration(training)} of {duration(whole)} went into training and scoring "
+        "time_about": f"{duration(training)} of {duration(whole)} went into {effort} "
         f"({share(training, whole)}), {duration(rest)} into everything else: evolution and files. That is "
         f"{each} for each network and generation, with all workers at work.",
+        "effort": effort,
         "time_training": round(100 * training / whole, 2) if whole else 0,
-        "time_shares": f"training and scoring {share(training, whole)}, everything else {share(rest, whole)}",
+        "time_shares": f"{effort} {share(training, whole)}, everything else {share(rest, whole)}",
     }

@@ -129,7 +129,8 @@ def mutations(material: Material) -> Table | None:
         rows.append((f"{kind} (*)", number, number, NOTHING, NOTHING, *_effect(effect, material)))
     head = ("type", "tried", "applied", "refused", "failed", "mean effect", "standard error", "measured")
     return Table(
-        "Mutations by type; + grows, − shrinks. (*) Births: fitness before training less the parents' mean",
+        "Mutations by type; + grows, − shrinks. (*) Births: fitness"
+        f"{' before training' if material.unit.trained else ''} less the parents' mean",
         head,
         rows,
     )
@@ -212,7 +213,7 @@ def time(material: Material) -> Table:
         )
         for line in _latest(material.history)
     ]
-    head = ("generation", "training and scoring", "everything else", "together", "networks")
+    head = ("generation", material.unit.effort, "everything else", "together", "networks")
     return Table("Seconds of each generation", head, rows)
 
 

@@ -16,7 +16,7 @@ from epicortex.pages.units import Unit
 from epicortex.report.legend import largest_species, species_colour
 from epicortex.report.summary import RunSummary
 from epicortex.run.lineage import Ancestor
-from epicortex.text import count, listed, one_line
+from epicortex.text import count, directed, listed, one_line
 
 MOST_ROWS: Final = 60
 _ROW: Final = 24
@@ -139,12 +139,12 @@ def mutations(events: Sequence[Event]) -> str:
 
 
 def _event(event: Event) -> str:
-    return f"{one_line(event.type)} {'+' if event.direction == 'grow' else '−'}"
+    return directed(one_line(event.type), event.direction)
 
 
 def _mark(x: float, event: Event) -> Mark:
     layer = "" if event.layer is None else f" in layer {event.layer}"
-    return Mark(x, _MARKS.get(event.type, "cross"), event.direction == "grow", f"{_event(event)}{layer}")
+    return Mark(x, _MARKS.get(event.type, "cross"), event.direction != "shrink", f"{_event(event)}{layer}")
 
 
 def _title(one: Ancestor, unit: Unit) -> str:

@@ -17,7 +17,7 @@ from epicortex import randomness, registry, tasks
 from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
-from epicortex.data import DataOptions, DataSet, Progress, Scaling, load
+from epicortex.data import DataOptions, DataSet, Progress, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.data.dataset import DEEP
 from epicortex.ecosystem import census
@@ -26,6 +26,7 @@ from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.ecosystem.strategies import Strategies
 from epicortex.errors import ConfigError, GenomeError
 from epicortex.evaluation.figures import Verdict
+from epicortex.evaluation.sight import Sight, scaling_of, sums_of
 from epicortex.evolution import Evolution
 from epicortex.families.family import Family, HasAverages, HasTransfer, Problem
 from epicortex.machine import too_much
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from epicortex.evaluation.evaluator import Recipe
     from epicortex.tasks import Task
 
-#: An observation that hardly ever changes is not blown up.
-_LEAST_DEVIATION: Final = 1e-3
+#: How many episodes of random actions a running scaling begins with.
+_FIRST_EPISODES: Final = 5
 #: About what a network takes besides its weights.
 _NETWORK_BYTES: Final = 5_000
 
@@ -176,15 +177,28 @@ def subject(
 
 def of_task(task: Task, config: Config) -> Subject:
     """A task with the target and the episodes of the settings, and its observations scaled, if they ask."""
-    if not isinstance(task, Gym):
-        return Subject.of(task)
     own = config.episodes
-    subject = Subject.of(task.aimed(config.evolution.target, own.number))
-    if not own.normalise:
-        return subject
-    seen = task.observations(generator(config.evolution.seed, "observations"), own.normalise)
-    mean, std = seen.mean(0), np.maximum(seen.std(0), _LEAST_DEVIATION)
-    return replace(subject, scaling=Scaling(1.0, tuple(mean.tolist()), tuple(std.tolist())))
+    if isinstance(task, Gym):
+        task = task.aimed(config.evolution.target, own.number)
+    return replace(Subject.of(task), sight=_sight(task, config))
+
+
+def _sight(task: Task, config: Config) -> Sight:
+    """Observations as they are, or scaled by what some episodes of random actions show, and what follows."""
+    wanted = config.episodes.normalise
+    if not wanted:
+        return Sight()
+    if task.name in tasks.TASKS:
+        raise ConfigError(f"episodes.normalise: what is seen in {task.name} is scaled already; leave it out")
+    if isinstance(task, Gym):
+        rng = generator(config.evolution.seed, "observations")
+        sums = sums_of(task.observations(rng, _FIRST_EPISODES if wanted == "running" else wanted))
+        return Sight(start=sums) if wanted == "running" else Sight(scaling_of(sums))
+    if wanted != "running":
+        raise ConfigError("episodes.normalise: a task of your own takes running, or 0")
+    size = int(np.prod(task.problem.input_shape))
+    # as if one observation had been all 0 and one all ±1, so that there is a scaling before anybody looked
+    return Sight(start=(2.0, *[0.0] * size, *[2.0] * size))
 
 
 def load_data(data: Any, config: Config, progress: Progress | None = None) -> DataSet:
@@ -256,7 +270,7 @@ def make_recipe(config: Config, family: Family[Any], subject: Subject, extension
             ("fitness", extensions.fitness),
             ("optimiser", extensions.optimiser),
             ("task", subject.task),
-            ("scaling", subject.scaling if subject.task is not None else None),
+            ("sight", subject.sight if subject.task is not None else None),
         )
         if function is not None
     }
@@ -281,14 +295,19 @@ def describe_champion(
     """The run's champion with all that is needed to use it; None before the first generation is complete."""
     if state.champion is None or state.champion.fitness is None:
         return None
-    return _model(state.champion, state.champion_generation, config, subject, family, test, verdict)
+    champion = _model(state.champion, state.champion_generation, config, subject, family, test, verdict)
+    if subject.task is None:
+        return champion
+    return replace(champion, scaling=subject.sight.after(state.champion_sums))
 
 
-def judged(recipe: Recipe, phenotype: Any, subject: Subject) -> tuple[float | None, Verdict]:
+def judged(recipe: Recipe, champion: Champion, subject: Subject) -> tuple[float | None, Verdict]:
     """The champion's figure on the test set, and what else the evaluator can tell, if it can."""
+    if hasattr(recipe, "seeing"):
+        recipe = recipe.seeing(champion.scaling)
     if not hasattr(recipe, "judge"):
-        return recipe.test(phenotype, subject.data), Verdict()
-    verdict: Verdict = recipe.judge(phenotype, subject.data)
+        return recipe.test(champion.phenotype, subject.data), Verdict()
+    verdict: Verdict = recipe.judge(champion.phenotype, subject.data)
     return (verdict.test.accuracy if verdict.test else None), verdict
 
 
@@ -303,7 +322,7 @@ def smaller_models(
     found = []
     for network in (min(group, key=lambda one: (loss(one), one.id)) for group in others):
         model = _model(network, state.generation, config, subject, family)
-        test, verdict = judged(recipe, model.phenotype, subject)
+        test, verdict = judged(recipe, model, subject)
         found.append(_model(network, state.generation, config, subject, family, test, verdict))
     return found
 

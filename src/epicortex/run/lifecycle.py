@@ -287,7 +287,7 @@ class _Run:
                 state, reason = loop.run(state, start.digest if start else None)
             best, test = described(state), None
             if best and reason != INTERRUPTED:
-                test, verdict = assembly.judged(self.recipe, best.phenotype, self.subject)
+                test, verdict = assembly.judged(self.recipe, best, self.subject)
                 best = described(state, test=test, verdict=verdict)
                 if recorder and best:
                     recorder.champion(best)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from epicortex.data import DataSet, Scaling
+from epicortex.evaluation.sight import Sight
 from epicortex.families.family import Problem
 from epicortex.tasks import Task
 
@@ -23,6 +24,8 @@ class Subject:
     scaling: Scaling
     data: DataSet | None = None
     task: Task | None = None
+    sight: Sight = field(default_factory=Sight)
+    """How a task's observations are scaled."""
     notes: tuple[str, ...] = ()
 
     @classmethod

@@ -22,6 +22,8 @@ _PHENOTYPE: Final = frozenset({"phenotype", "losses"})
 #: The array of per-sample losses; no family has one of this name.
 _LOSSES: Final = "@losses"
 _NETWORKS: Final = frozenset({"networks", "champion"})
+#: What only some runs have.
+_SELDOM: Final[dict[str, object]] = {"plan": None, "credit": {}, "sums": {}, "champion_sums": {}}
 
 
 def restored(family: Family[Any], description: Any, arrays: Mapping[str, Array], where: str) -> Any:
@@ -48,7 +50,7 @@ def encode(state: EcosystemState, family: Family[Any]) -> tuple[dict[str, Any], 
             arrays[f"{name}/{_LOSSES}"] = individual.losses
         return {**_plain(individual), "phenotype": description}
 
-    whole = strict.plain(state, leave_out=_NETWORKS | _unused(state, {"plan": None, "credit": {}}))
+    whole = strict.plain(state, leave_out=_NETWORKS | _unused(state, _SELDOM))
     whole["species"] = [
         strict.plain(species, leave_out=_unused(species, {"cost": None})) for species in state.species
     ]
@@ -116,7 +118,9 @@ def decode_outcome(value: Any, arrays: Mapping[str, Array], where: str, family: 
 
 def _plain(value: Individual | Outcome) -> Any:
     """All but arrays."""
-    return strict.plain(value, leave_out=_PHENOTYPE | _unused(value, {"measures": {}, "pace": 1.0}))
+    return strict.plain(
+        value, leave_out=_PHENOTYPE | _unused(value, {"measures": {}, "pace": 1.0, "sums": {}})
+    )
 
 
 def _unused(value: object, usual: Mapping[str, object]) -> frozenset[str]:

@@ -1,9 +1,15 @@
-"""A champion at its task, frame by frame: poles are drawn here, environments of gymnasium draw themselves."""
+"""A champion at its task, frame by frame: poles are drawn here, environments of gymnasium draw themselves.
+
+The frames become a GIF, or an MP4 where imageio-ffmpeg is installed; where they go is left to others.
+"""
 
 from __future__ import annotations
 
+import io
 import math
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -79,3 +85,49 @@ def _gym(task: Gym, policy: Policy, most: int, rng: np.random.Generator) -> Iter
         observation, _, ended, cut, _ = world.step(task.action(policy.act(observation.tolist())))
         if ended or cut:
             return
+
+
+def gif(pictures: list[Image]) -> bytes:
+    """The frames as an animation that plays anywhere, over and over."""
+    content = io.BytesIO()
+    first, *others = (one.quantize(32) for one in pictures)
+    first.save(
+        content,
+        "GIF",
+        save_all=True,
+        append_images=others,
+        duration=round(1000 / RATE),
+        loop=0,
+        optimize=True,
+    )
+    return content.getvalue()
+
+
+def mp4(pictures: list[Image]) -> bytes:
+    """The frames as a video (H.264) that browsers play; the encoder is a library's, and writes a file."""
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise DataError(
+            "an MP4 needs imageio-ffmpeg, which is not installed: pip install 'epicortex[film]'"
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="epicortex-") as folder:
+        path = Path(folder, "film.mp4")
+        writer = imageio_ffmpeg.write_frames(
+            str(path),
+            pictures[0].size,
+            fps=RATE,
+            macro_block_size=2,
+            codec="libx264",
+            ffmpeg_log_level="error",
+            output_params=["-movflags", "+faststart"],
+        )
+        writer.send(None)
+        try:
+            for picture in pictures:
+                writer.send(np.ascontiguousarray(picture.convert("RGB")))
+        except OSError as error:
+            raise DataError(f"the MP4 cannot be encoded: {' '.join(str(error).split()):.300}") from None
+        finally:
+            writer.close()
+        return path.read_bytes()

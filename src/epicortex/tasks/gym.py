@@ -25,6 +25,12 @@ PREFIX: Final = "gym:"
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,100}")
 #: On so many fresh episodes a network is tried that seems to have solved its environment.
 FRESH: Final = 100
+#: After so many of them it goes on only if it still does; most have been lucky.
+_STAGES: Final = (10, 30, FRESH)
+#: What discrete actions are chosen by has no limits, or large weights would make all outputs equal. Without
+#: hidden nodes most environments can be solved, so that many species would only be in each other's way.
+_SETTINGS: Final = {"evolution.initial_species": 2, "evolution.max_species": 3}
+_DISCRETE: Final = {**_SETTINGS, "unstructured.output_activation": "linear"}
 
 
 @cache
@@ -49,8 +55,8 @@ def environment(name: str, mode: str | None = None) -> Any:
 class Gym:
     """An environment as a task: the mean reward of some episodes.
 
-    A network whose mean reaches the target is tried on 100 fresh episodes; its fitness is then the mean of
-    all of them, so that nobody solves a task by luck.
+    A network whose mean reaches the target is tried on up to 100 fresh episodes, for as long as it keeps to
+    that; its fitness is then the mean of the fresh ones alone, so that nobody solves a task by luck.
     """
 
     name: str
@@ -74,10 +80,20 @@ class Gym:
 
     def reward(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
         """The mean reward."""
-        rewards = [self.episode(policy, rng, pace) for _ in range(self.episodes)]
-        if self.solved is not None and np.mean(rewards) >= self.solved:
-            rewards += [self.episode(policy, rng, pace) for _ in range(FRESH)]
-        return float(np.mean(rewards))
+        reward = self.trial(policy, rng, pace)
+        if self.solved is None:
+            return reward
+        fresh: list[float] = []
+        for number in _STAGES:
+            if reward < self.solved:
+                break
+            fresh += [self.episode(policy, rng, pace) for _ in range(number - len(fresh))]
+            reward = float(np.mean(fresh))
+        return reward
+
+    def trial(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
+        """The mean reward of a few episodes."""
+        return float(np.mean([self.episode(policy, rng, pace) for _ in range(self.episodes)]))
 
     def test(self, policy: Policy, rng: np.random.Generator) -> float | None:
         """The mean reward of 100 episodes that nobody has seen."""
@@ -132,13 +148,13 @@ def gym_task(name: str) -> Gym:
     if isinstance(done, Discrete):
         number = int(done.n)
         names = tuple(f"action {one}" for one in range(number))
-        return Gym(name, replace(problem, outputs=number), names, solved, True)
+        return Gym(name, replace(problem, outputs=number), names, solved, True, settings=_DISCRETE)
     if not isinstance(done, Box) or len(done.shape) != 1 or not np.isfinite([done.low, done.high]).all():
         raise DataError(f"{name} takes {done}; discrete actions or a vector with limits are needed")
     number = int(done.shape[0])
     names = tuple(f"action {one}" for one in range(number))
     limits = tuple(done.low.tolist()), tuple(done.high.tolist())
-    return Gym(name, replace(problem, outputs=number), names, solved, False, *limits)
+    return Gym(name, replace(problem, outputs=number), names, solved, False, *limits, settings=_SETTINGS)
 
 
 def _nothing() -> None:

@@ -64,6 +64,10 @@ class OwnTask:
         policy.reset()
         return float(self.part.evaluate(policy, rng))
 
+    def trial(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
+        """The same."""
+        return self.reward(policy, rng, pace)
+
     def test(self, policy: Policy, rng: np.random.Generator) -> float | None:
         """What its `test` says, if it has one."""
         if not hasattr(self.part, "test"):

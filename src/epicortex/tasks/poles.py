@@ -52,6 +52,10 @@ class Poles:
         del rng
         return float(balance(policy, self.world, self.start, LONG, pace=pace)[0])
 
+    def trial(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
+        """The same."""
+        return self.reward(policy, rng, pace)
+
     def test(self, policy: Policy, rng: np.random.Generator) -> float | None:
         """How many of the 625 other starts the network can do for 1,000 steps; of two poles only."""
         del rng
@@ -81,6 +85,11 @@ class Gruau(Poles):
         pace()
         balanced = starts_balanced(policy, self.world, pace)
         return fitness + (balanced if balanced >= ENOUGH else 0)
+
+    def trial(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
+        """Gruau's fitness alone."""
+        del rng, pace
+        return gruau(policy, self)[0]
 
 
 def gruau(policy: Policy, task: Poles) -> tuple[float, int]:

@@ -39,5 +39,8 @@ class Task(Protocol):
     def reward(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
         """The fitness of a network; the generator is the same for all networks of a generation."""
 
+    def trial(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
+        """The reward without the test whether the task is solved: what candidates are compared by."""
+
     def test(self, policy: Policy, rng: np.random.Generator) -> float | None:
         """A figure from what fitness was never measured on; None where there is nothing."""

@@ -46,6 +46,10 @@ class Xor:
         del rng, pace
         return self.of_outputs([self._output(policy, case) for case, _ in CASES])
 
+    def trial(self, policy: Policy, rng: np.random.Generator, pace: Pace) -> float:
+        """The same: there is nothing more to try."""
+        return self.reward(policy, rng, pace)
+
     def test(self, policy: Policy, rng: np.random.Generator) -> None:
         """There are no other cases."""
         del policy, rng

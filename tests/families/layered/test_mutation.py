@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epicortex.errors import VariationError
-from epicortex.families.family import Mutation
+from epicortex.families.family import Mutation, Turn
 from epicortex.families.layered import (
     OPERATORS,
     Direction,
@@ -135,7 +135,7 @@ def test_the_direction_does_not_depend_on_the_weights() -> None:
     seen = Counter(
         (done.direction, done.type) for done in (run(operators, rng, grow=0.3) for _ in range(1500))
     )
-    odds: dict[tuple[Direction, str], float] = {("grow", "heavy"): 0.3, ("shrink", "light"): 0.7}
+    odds: dict[tuple[Turn, str], float] = {("grow", "heavy"): 0.3, ("shrink", "light"): 0.7}
     assert follows(seen, odds)
 
 
@@ -178,6 +178,7 @@ def test_a_mutation_says_what_it_did(
     rng = np.random.default_rng(seed)
     done = mutate(phenotype, grow=grow, relative_fitness=0.4, operators=ALL, rules=rules, rng=rng)
     assert isinstance(done.phenotype, Phenotype)
+    assert done.direction != "same"
     assert OPERATORS[done.type].possible(phenotype.genome, done.direction)
     before, after = phenotype.genome, done.phenotype.genome
     assert before != after

@@ -40,10 +40,10 @@ def mutate(phenotype: Phenotype, grow: float, options: UnstructuredOptions, rng:
         change = add_connection if direction == "grow" else remove_connection
         return Mutation(change(phenotype, options, rng), kind, direction)
     if kind == "activation":
-        return Mutation(change_activation(phenotype, options, rng), kind, direction)
+        return Mutation(change_activation(phenotype, options, rng), kind, "same")
     if kind == "redraw":
-        return Mutation(redraw_some(phenotype, options, rng), kind, direction)
-    return Mutation(perturb(phenotype, options, rng), kind, direction)
+        return Mutation(redraw_some(phenotype, options, rng), kind, "same")
+    return Mutation(perturb(phenotype, options, rng), kind, "same")
 
 
 def draw_kind(options: UnstructuredOptions, rng: Rng) -> str:
