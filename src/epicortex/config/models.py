@@ -6,7 +6,7 @@ as TOML. Reading presets, files and overrides, and saying what is wrong with the
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
