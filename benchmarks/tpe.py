@@ -143,7 +143,7 @@ def run(
     subject = assembly.subject(data, config)
     space = Space(subject.problem, ours["start_cost"], ours["start_parameters"])
     family = assembly.make_family(config, subject, Extensions())
-    config = assembly.with_backend(config, family, subject, Extensions())
+    config = assembly.with_backend(config, family, subject, Extensions(), print)
     setup = engines.WorkerSetup(
         recipe=assembly.make_recipe(config, family, subject, Extensions()), family=family, data=subject.data
     )
