@@ -20,7 +20,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -217,8 +216,12 @@ def theirs(name: str, judge: Judge, seed: int, changes: dict[str, Any]) -> None:
         if judge.evaluations >= judge.limit:
             raise TimeoutError
 
-    with suppress(TimeoutError):
+    try:
         neat.Population(config).run(evaluate, 10**9)
+    except TimeoutError:
+        pass
+    except RuntimeError:  # it cannot share out so few places among so many species: unsolved
+        judge.evaluations = judge.limit
 
 
 def neat_config(name: str, changes: Mapping[str, Any] | None = None) -> Any:
