@@ -244,7 +244,7 @@ class PlannedBudget:
             if network.fitness is None or "mirrored" not in network.measures:
                 continue
             outputs = family.outline(family.encode(network.phenotype)[0]).outputs
-            chance = 1 / outputs
+            chance = 1 / outputs if self._config.is_accuracy else 0.0
             known, mirrored = network.fitness - chance, network.measures["mirrored"] - chance
             if known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known:
                 return True

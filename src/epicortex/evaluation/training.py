@@ -22,6 +22,7 @@ from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import Course, Job, Outcome
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
 from epicortex.evaluation.fitness import FitnessFunction
+from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
 from epicortex.evaluation.scoring import Measured, measured
 from epicortex.families.family import Family, HasRecipe, Shape
@@ -85,6 +86,7 @@ class Workshop(Protocol):
     """How many samples there are to learn from."""
     spatial: Shape
     """The spatial size of a sample."""
+    goal: Goal
     labels: Tensor
     """Those of the samples that fitness is measured on."""
 
@@ -143,7 +145,7 @@ def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
     """How the network does as it is now."""
     logits = model.answers(view, pace)
     labels = shop.labels[spread(len(shop.labels), view.most)]
-    return measured(logits, labels, shop.training, shop.fitness)
+    return measured(logits, labels, shop.training, shop.fitness, shop.goal)
 
 
 def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from epicortex import randomness, registry, tasks
+from epicortex.champion import words
 from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
@@ -29,6 +30,7 @@ from epicortex.evaluation.figures import Verdict
 from epicortex.evolution import Evolution
 from epicortex.families.family import Family, HasAverages, HasTransfer, Problem
 from epicortex.machine import too_much
+from epicortex.measures import USUAL
 from epicortex.randomness import generator
 from epicortex.run.subject import Subject
 from epicortex.tasks.gym import Gym
@@ -107,6 +109,16 @@ def advice(config: Config) -> str | None:
     return None
 
 
+def suited(config: Config, subject: Subject) -> Config:
+    """The config with the fitness that suits what is predicted: accuracy, the default, is for classes."""
+    learns = subject.data is not None and config.evaluator in ("backprop", "es")
+    if not learns or subject.data is None or subject.data.task == "classes":
+        return config
+    usual = USUAL[subject.data.task]
+    fitness = usual if config.training.fitness == USUAL["classes"] else config.training.fitness
+    return settings.changed(config, training={"fitness": fitness})
+
+
 def fitted(
     ancestor: Any, config: Config, subject: Subject, extensions: Extensions, note: Callable[[str], None]
 ) -> Any:
@@ -117,7 +129,8 @@ def fitted(
     if not isinstance(ancestor, Champion):
         return ancestor
     before = Problem(tuple(ancestor.outline.input_shape), ancestor.outline.outputs)
-    if before == subject.problem and ancestor.classes == subject.classes:
+    task = subject.data.task if subject.data else "classes"
+    if before == subject.problem and ancestor.classes == subject.classes and ancestor.facts.task == task:
         return ancestor
     if ancestor.family.name != config.family:
         raise ConfigError(
@@ -127,7 +140,9 @@ def fitted(
     family = make_family(config, subject, extensions)
     if not isinstance(family, HasTransfer):
         raise ConfigError(f"networks of the family {family.name} cannot be fitted to other data")
-    known = {name: place for place, name in enumerate(ancestor.classes)}
+    # an output that meant something else is of no use
+    same_task = ancestor.facts.task == task
+    known = {name: place for place, name in enumerate(ancestor.classes) if same_task}
     rows = [known.get(name) for name in subject.classes]
     rng = randomness.generator(config.evolution.seed, "transfer")
     try:
@@ -136,8 +151,9 @@ def fitted(
         raise ConfigError(f"the champion to start from does not fit this data: {error}") from None
     same = sum(row is not None for row in rows)
     note(
-        f"starting from a champion for {len(ancestor.classes)} classes of {ancestor.facts.data}: "
-        f"{kept} layers below the outputs are kept, and the outputs of {same} classes; "
+        f"starting from a champion for {len(ancestor.classes)} {words.OUTPUTS[ancestor.facts.task]} of "
+        f"{ancestor.facts.data}: {kept} layers below the outputs are kept, and the outputs of {same} "
+        f"{words.OUTPUTS[task]}; "
         f"{len(rows) - same} outputs are new"
     )
     return network
@@ -279,7 +295,7 @@ def judged(recipe: Recipe, phenotype: Any, subject: Subject) -> tuple[float | No
     if not hasattr(recipe, "judge"):
         return recipe.test(phenotype, subject.data), Verdict()
     verdict: Verdict = recipe.judge(phenotype, subject.data)
-    return (verdict.test.accuracy if verdict.test else None), verdict
+    return verdict.figure, verdict
 
 
 def smaller_models(
@@ -323,6 +339,11 @@ def _model(
         bits=subject.data.bits if subject.data else DEEP,
         columns=subject.data.columns if subject.data else (),
         label_kind=subject.data.label_kind if subject.data else "text",
+        task=subject.data.task if subject.data else "classes",
+        targets=subject.data.targets if subject.data else None,
+        table=subject.data.table if subject.data else None,
+        regression=verdict.regression,
+        labels=verdict.labels,
     )
     phenotype = family.settled(network.phenotype) if isinstance(family, HasAverages) else network.phenotype
     return Champion(phenotype, family, subject.scaling, facts)
