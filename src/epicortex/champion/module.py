@@ -44,8 +44,8 @@ class Classifier(nn.Module):
 
     Of a champion for regression the values [samples, targets] come out, in their units; of one for sets of
     labels the logits of the labels. Raw values are those of the data set it was evolved on, such as pixels
-    from 0 to 255. It is scaled inside, exactly as in training. It comes in evaluation mode; its parameters can
-    be trained further like those of any other module.
+    from 0 to 255. It is scaled inside, exactly as in training. It comes in evaluation mode; its parameters
+    can be trained further like those of any other module.
     """
 
     scale: Tensor

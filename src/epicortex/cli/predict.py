@@ -77,12 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _writers(task: str) -> dict[str, Callable[..., Iterator[Prediction]]]:
     """How predictions of a kind are written."""
     if task == "regression":
-        made = answers.values_table, answers.values_csv, answers.values_json
-    elif task == "multilabel":
-        made = answers.labels_table, answers.labels_csv, answers.labels_json
-    else:
-        made = _write_table, _write_csv, _write_json
-    return dict(zip(("table", "csv", "json"), made, strict=True))
+        return {"table": answers.values_table, "csv": answers.values_csv, "json": answers.values_json}
+    if task == "multilabel":
+        return {"table": answers.labels_table, "csv": answers.labels_csv, "json": answers.labels_json}
+    return {"table": _write_table, "csv": _write_csv, "json": _write_json}
 
 
 def _loaded(path: Path) -> Classifier | Portable:

@@ -1,8 +1,8 @@
 """The columns of a table as inputs of a network: missing numbers filled in, texts one-hot; plain data.
 
 The rules are those of scikit-learn's `SimpleImputer(strategy="median")` and
-`OneHotEncoder(handle_unknown="ignore")`; what they learn comes from the training part alone. Reading cells from
-files is left to the readers.
+`OneHotEncoder(handle_unknown="ignore")`; what they learn comes from the training part alone. Reading cells
+from files is left to the readers.
 """
 
 from __future__ import annotations

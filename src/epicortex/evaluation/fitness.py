@@ -16,7 +16,7 @@ from epicortex.text import nearest
 
 FitnessFunction: TypeAlias = Callable[[Tensor, Tensor], float]
 """A function (logits [samples, classes], labels [samples]) -> fitness; higher is better. For regression it
-gets the values and the right ones [samples, targets], for sets of labels logits and 0 or 1 [samples, labels]."""
+gets the values and the right ones [samples, targets], for sets of labels logits and 0 or 1 for each label."""
 
 
 def accuracy(predictions: Tensor, labels: Tensor) -> float:

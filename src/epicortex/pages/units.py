@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from epicortex.measures import is_error, is_percent, named
 from epicortex.text import NOTHING, PERCENT, one_line, plain
 
 if TYPE_CHECKING:
     from epicortex.config import Config
-
-_PERCENT: Final = frozenset({"accuracy", "balanced_accuracy"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +19,8 @@ class Unit:
 
     percent: bool
     name: str
+    error: bool = False
+    """Whether fitness is minus the figure that people read."""
 
     @classmethod
     def of(cls, fitness: str) -> Unit:
@@ -28,7 +29,7 @@ class Unit:
         >>> Unit.of("accuracy").text(0.97834), Unit.of("per_millisecond").text(3.20001)
         ('97.83\xa0%', '3.2')
         """
-        return cls(fitness in _PERCENT, one_line(fitness).replace("_", " "))
+        return cls(is_percent(fitness), one_line(named(fitness)), is_error(fitness))
 
     @classmethod
     def of_config(cls, config: Config) -> Unit:
@@ -38,14 +39,13 @@ class Unit:
         >>> Unit.of_config(resolve("task")).text(100000.0)
         '100,000'
         """
-        learns = config.evaluator in ("backprop", "es")
-        return cls.of(config.training.fitness) if learns else cls(False, "reward")
+        return cls.of(config.fitness_name)
 
     def value(self, fitness: float | None) -> float | None:
         """The figure that is plotted."""
         if fitness is None or not math.isfinite(100 * fitness):
             return None
-        return round(100 * fitness if self.percent else fitness, 6)
+        return round(100 * fitness if self.percent else -fitness if self.error else fitness, 6)
 
     def text(self, fitness: float | None) -> str:
         """The figure in words."""

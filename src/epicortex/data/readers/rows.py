@@ -177,8 +177,8 @@ def not_a_number(path: Path, name: str, cell: str, line: int | None) -> DataErro
     """What is said of a cell that should be a number."""
     where = f"line {line}, " if line else ""
     return DataError(
-        f"{path}: {where}column {name!r:.40} holds {cell!r:.40}, which is not a number; leave the column out, "
-        "or turn it into numbers"
+        f"{path}: {where}column {name!r:.40} holds {cell!r:.40}, which is not a number; leave the column "
+        "out, or turn it into numbers"
     )
 
 
