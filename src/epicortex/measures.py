@@ -70,3 +70,12 @@ def figure(name: str, fitness: float | None) -> str:
     if fitness is None or is_percent(name):
         return percent(fitness)
     return plain(-fitness if is_error(name) else fitness)
+
+
+def suited(fitness: str, task: TaskKind) -> str:
+    """The fitness of a run: accuracy, the default, stands for what is usual for the task.
+
+    >>> suited("accuracy", "regression"), suited("mean_absolute_error", "regression")
+    ('r2', 'mean_absolute_error')
+    """
+    return USUAL[task] if fitness == USUAL["classes"] else fitness

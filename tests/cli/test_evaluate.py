@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from epicortex.champion.evaluating import evaluate
+from epicortex.champion.evaluating import Evaluation, evaluate
 from epicortex.champion.exporting import export
 from epicortex.champion.module import load
 from epicortex.errors import DataError

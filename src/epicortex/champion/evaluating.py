@@ -17,6 +17,7 @@ from epicortex.champion.file import Facts, is_picture
 from epicortex.champion.judging import Labelling, Quantities, judged
 from epicortex.data import DataOptions, DataSet, answers, load
 from epicortex.data.catalog import BUILT_INS
+from epicortex.data.columns import unseen
 from epicortex.data.loading import listed
 from epicortex.data.readers.archive import is_archive, unpacked
 from epicortex.data.readers.labelled import from_labels
@@ -207,11 +208,20 @@ def _table(model: Any, path: Path, options: DataOptions) -> Iterator[Batch]:
     yield [f"{path}:{line}" for line in lines], x, _decoded(model, labels, str(path))
 
 
-def rows_of(facts: Facts, path: Path, count: int) -> tuple[NDArray[Any], list[int]]:
-    """The rows of a CSV file as raw values for a champion, prepared as in training, and their lines."""
+def rows_of(
+    facts: Facts, path: Path, count: int, notes: list[str] | None = None
+) -> tuple[NDArray[Any], list[int]]:
+    """The rows of a CSV file as raw values for a champion, prepared as in training, and their lines.
+
+    `notes` gets what a person should be told.
+    """
     if facts.table is None:
         return read_plain(path, facts.columns, count)
     x, lines = read_rows(path, facts.table)
+    if notes is not None and (strange := unseen(facts.table, x)):
+        notes.append(
+            f"{path} has texts that the training data did not have, in the column {listing(strange)}"
+        )
     return facts.table.encode(x), lines
 
 

@@ -125,7 +125,7 @@ def labelling_rows(found: Labelling, worst: int) -> tuple[list[str], list[tuple[
     own = found.figures
     first, second, third, _ = words.label_sets(own, found.labels)
     lines = [
-        f"F1           {first} (bootstrap)",
+        f"macro F1     {first.removeprefix('macro F1 ')} (bootstrap)",
         f"exact        {second}",
         f"baseline     {third}",
         *(f"note         {line}" for line in words.doubts(own)),

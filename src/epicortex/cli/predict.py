@@ -132,7 +132,10 @@ def _rows(classifier: Classifier | Portable, path: Path, trouble: str | None) ->
     try:
         if trouble is not None:
             raise DataError(trouble)
-        x, lines = rows_of(classifier.facts, path, classifier.input_shape[0])
+        notes: list[str] = []
+        x, lines = rows_of(classifier.facts, path, classifier.input_shape[0], notes)
+        for note in notes:
+            print(f"epicortex: {clean(note)}", file=sys.stderr)
     except DataError as error:
         yield Prediction(str(path), unreadable=str(error))
         return

@@ -8,7 +8,7 @@ from files is left to the readers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -146,6 +146,17 @@ def _fitted(column: Column, raw: np.ndarray) -> Column:
     return replace(column, categories=tuple(used), missing=len(known) < len(raw))
 
 
+def unseen(table: Columns, raw: np.ndarray) -> list[str]:
+    """The columns with texts that the training part did not have, and in how many rows that is.
+
+    >>> unseen(Columns((Column("ward", "text", categories=("a",)),)), np.array([[UNKNOWN], [0.0]]))
+    ['ward (1)']
+    """
+    counts = {one.name: int((raw[:, place] == UNKNOWN).sum()) for place, one in enumerate(table.columns)}
+    texts = {one.name for one in table.columns if one.kind == "text"}
+    return [f"{name} ({number})" for name, number in counts.items() if number and name in texts]
+
+
 def unnamed(count: int) -> Columns:
     """Columns of numbers without names."""
     return Columns(tuple(Column(str(number)) for number in range(count)))
@@ -158,13 +169,3 @@ def filled(table: Columns | None, x: np.ndarray, inputs: int) -> np.ndarray:
     if table.plain and x.shape[1] == inputs:
         return table.encode(x)
     raise DataError("the values have holes: give a CSV file, whose columns are prepared as in training")
-
-
-def described(table: Columns) -> Sequence[str]:
-    """What happens to the columns, in words, for those that are not numbers, and how holes are filled."""
-    return [
-        f"{one.name}: {one.fill:g} where missing"
-        if one.kind == "number"
-        else f"{one.name}: {', '.join(one.categories)}{' or missing' if one.missing else ''}"
-        for one in table.columns
-    ]

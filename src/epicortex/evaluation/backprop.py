@@ -195,7 +195,7 @@ class _TorchModel:
             self._network, flat=shop.elementwise, exempt=training.decay == "weights"
         )
         self._optimiser = shop.optimiser(self._groups.parameters(), **training.optimiser_arguments)
-        suited = shop.goal.rate(training.optimiser, shop.classes)
+        suited = shop.goal.rate(training.optimiser)
         _scale(self._optimiser, "lr", self._job.rate * factors.get("rate", 1.0) * suited)
         _scale(self._optimiser, "weight_decay", factors.get("decay", 1.0))
         self._rates = [group.get("lr") for group in self._optimiser.param_groups]

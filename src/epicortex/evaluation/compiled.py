@@ -99,7 +99,7 @@ class NativeTrainer:
         weights = None
         if training.class_weights == "balanced":
             weights = class_weights(learnt.labels, len(data.classes)).tolist()
-        self.rate = self.goal.rate(training.optimiser, len(data.classes))
+        self.rate = self.goal.rate(training.optimiser)
         self.loss = self.goal.native(training.label_smoothing, weights)
 
     def run(

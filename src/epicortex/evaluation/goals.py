@@ -7,6 +7,7 @@ training part, sets of labels by sigmoid and cross-entropy. The native arithmeti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -18,7 +19,10 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, Scaling
 from epicortex.errors import ConfigError
 from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
-from epicortex.measures import MEASURES, USUAL, TaskKind
+from epicortex.measures import MEASURES, TaskKind
+
+#: How much smaller the steps of SGD are for squared error than for cross-entropy.
+_STEEP: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +68,13 @@ class Goal:
             return native.CrossEntropy(smoothing, weights)
         return native.SquaredError() if self.task == "regression" else native.SigmoidCrossEntropy()
 
-    def rate(self, optimiser: str, outputs: int) -> float:
-        """What the learning rate is multiplied by, so that one set for classes suits."""
-        import os
+    def rate(self, optimiser: str) -> float:
+        """What the learning rate is multiplied by, so that one that is set for classes suits.
 
-        if optimiser != "SGD":
-            return 1.0
-        if self.task == "regression":
-            return float(os.environ.get("RR", "0.1"))
-        return float(os.environ.get("RM", "1")) if self.task == "multilabel" else 1.0
+        The steps of SGD are as large as the gradient, and squared error is steeper than cross-entropy; other
+        optimisers do not mind.
+        """
+        return _STEEP if optimiser == "SGD" and self.task == "regression" else 1.0
 
     def fitness(self, name: str, outputs: Tensor, y: Tensor, own: FitnessFunction | None = None) -> float:
         """What outputs are worth; a function of a person's own gets numbers in the unit of the data."""
@@ -102,12 +104,3 @@ def check(training: TrainingConfig, task: TaskKind, *, own: bool) -> None:
         raise ConfigError(f"training.fitness is {name}, but the data is for {task}: it must be {right}")
     if task != "classes" and training.class_weights != "none":
         raise ConfigError(f"training.class_weights: there are no classes to weigh; the data is for {task}")
-
-
-def suited(fitness: str, task: TaskKind) -> str:
-    """The fitness of a run: accuracy, the default, stands for what is usual for the task.
-
-    >>> suited("accuracy", "regression"), suited("balanced_accuracy", "classes")
-    ('r2', 'balanced_accuracy')
-    """
-    return USUAL[task] if fitness == "accuracy" else fitness

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from epicortex import randomness, registry, tasks
+from epicortex import measures, randomness, registry, tasks
 from epicortex.champion import words
 from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
@@ -30,7 +30,6 @@ from epicortex.evaluation.figures import Verdict
 from epicortex.evolution import Evolution
 from epicortex.families.family import Family, HasAverages, HasTransfer, Problem
 from epicortex.machine import too_much
-from epicortex.measures import USUAL
 from epicortex.randomness import generator
 from epicortex.run.subject import Subject
 from epicortex.tasks.gym import Gym
@@ -114,8 +113,7 @@ def suited(config: Config, subject: Subject) -> Config:
     learns = subject.data is not None and config.evaluator in ("backprop", "es")
     if not learns or subject.data is None or subject.data.task == "classes":
         return config
-    usual = USUAL[subject.data.task]
-    fitness = usual if config.training.fitness == USUAL["classes"] else config.training.fitness
+    fitness = measures.suited(config.training.fitness, subject.data.task)
     return settings.changed(config, training={"fitness": fitness})
 
 
