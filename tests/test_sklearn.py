@@ -181,7 +181,7 @@ def test_a_regressor_learns_numbers_in_their_unit() -> None:
 
 def test_a_regressor_takes_several_targets_and_images() -> None:
     exercise = load_linnerud()
-    small = {"generations": 1, "networks": 3, "preset": "layered", "random_state": 1}
+    small: dict[str, Any] = {"generations": 1, "networks": 3, "preset": "layered", "random_state": 1}
     several = EvolvedRegressor(**small).fit(exercise.data, exercise.target)
     assert several.predict(exercise.data[:4]).shape == (4, 3)
     images = load_digits().images[:80]

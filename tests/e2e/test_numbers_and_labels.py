@@ -139,12 +139,14 @@ def write_digits(folder: Path, count: int = 260) -> None:
 
 
 def test_pictures_get_sets_of_labels(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_digits(place / "digits")
-    assert main(["evolve", "digits", "--out", "run", *SMALL, "--data.label-column", "labels"]) == 0
+    write_digits(place / "pictures")
+    assert main(["evolve", "pictures", "--out", "run", *SMALL, "--data.label-column", "labels"]) == 0
     assert "is taken for sets of 3 labels (big, even, prime)" in capsys.readouterr().err
-    story = json.loads(said(capsys, "predict", "run", "digits", "--json"))
-    judged = json.loads(said(capsys, "evaluate", "run", "digits", "--data.label-column", "labels", "--json"))
-    with (place / "digits/labels.csv").open() as file:
+    story = json.loads(said(capsys, "predict", "run", "pictures", "--json"))
+    judged = json.loads(
+        said(capsys, "evaluate", "run", "pictures", "--data.label-column", "labels", "--json")
+    )
+    with (place / "pictures/labels.csv").open() as file:
         right = {row["file"]: set(filter(None, row["labels"].split(";"))) for row in csv.DictReader(file)}
     exact = np.mean([set(one["labels"]) == right[Path(one["file"]).name] for one in story["predictions"]])
     assert judged["exact"] == pytest.approx(exact)
@@ -159,10 +161,10 @@ def test_pictures_get_sets_of_labels(place: Path, capsys: pytest.CaptureFixture[
 def test_pictures_get_a_number_and_begin_from_another_champion(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_digits(place / "digits")
-    main(["evolve", "digits", "--out", "sets", "--quiet", *SMALL, "--data.label-column", "labels"])
+    write_digits(place / "pictures")
+    main(["evolve", "pictures", "--out", "sets", "--quiet", *SMALL, "--data.label-column", "labels"])
     options = ("--data.label-column", "ink", "--training.fitness", "mean_absolute_error", "--from", "sets")
-    assert main(["evolve", "digits", "--out", "run", *SMALL, *options]) == 0
+    assert main(["evolve", "pictures", "--out", "run", *SMALL, *options]) == 0
     told = capsys.readouterr()
     assert "a champion for 3 labels" in told.err
     assert "the outputs of 0 targets; 1 outputs are new" in told.err

@@ -16,13 +16,15 @@ from epicortex.evaluation.tallies import LabelSets, Regressed
 from epicortex.pages.plots import Figure, axis, label
 from epicortex.pages.tables import Table
 from epicortex.pages.units import Unit
-from epicortex.report import pictures
+from epicortex.report import origins, pictures
 from epicortex.report.pictures import Picture
 from epicortex.text import count, listed, one_line, plain, plural
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from epicortex.champion.file import Champion
-    from epicortex.data import DataSet
+    from epicortex.data import DataOptions, DataSet
 
 _MOST: Final = 24
 _MOST_DOTS: Final = 3000
@@ -72,31 +74,51 @@ class Judged:
         return own.r2 if isinstance(own, Regressed) else own.f1
 
 
-def examine(champion: Champion, data: DataSet) -> Judged:
-    """The champion on the test part of a data set."""
+def examine(
+    champion: Champion, data: DataSet, source: str | None = None, options: DataOptions | None = None
+) -> Judged:
+    """The champion on the test part of a data set; `source` is where its files may be."""
     from epicortex.champion.module import Classifier
 
+    classifier = Classifier(champion)
     names = [f"sample {place}" for place in range(len(data.y_test))]
-    found = judged(
-        champion.facts, names, data.y_test, Classifier(champion).answer(data.x_test).astype(np.float64)
-    )
+    said = classifier.answer(data.x_test).astype(np.float64)
+    found = judged(champion.facts, names, data.y_test, said)
     outputs = [one_line(name, _LONGEST) for name in champion.classes]
-    train = np.asarray(data.y_train, np.float64)
-    each = zip(train.min(0), train.mean(0), train.max(0), strict=True)
-    if isinstance(found, Labelling):
-        each = ((0.0, float(number), float(len(train))) for number in train.sum(0))  # type: ignore[assignment]
-    worst = [
-        Off(
-            names[place],
-            *_said(found, place, outputs),
-            pictures.sample(data.x_test[place], data.scaling.divisor),
-        )
-        for place in found.worst()[:_MOST]
-    ]
+    worst = found.worst()[:_MOST]
+    files = origins.found(classifier, data, worst, source, options)
     notes = tuple(one_line(note, 400) for note in data.notes)
     return Judged(
-        found, outputs, worst, len(train), [(float(a), float(b), float(c)) for a, b, c in each], notes
+        found,
+        outputs,
+        [_off(found, data, place, outputs, files.get(place), source) for place in worst],
+        len(data.y_train),
+        _spans(data),
+        notes,
     )
+
+
+def _off(
+    found: Quantities | Labelling,
+    data: DataSet,
+    place: int,
+    outputs: Sequence[str],
+    file: Path | None,
+    source: str | None,
+) -> Off:
+    """A sample as people see it, under the name of its file where that is known."""
+    name = found.names[place] if file is None else one_line(str(file.relative_to(str(source))), 300)
+    seen = None if file is None else pictures.photograph(file)
+    seen = seen or pictures.sample(data.x_test[place], data.scaling.divisor)
+    return Off(name, *_said(found, place, outputs), seen)
+
+
+def _spans(data: DataSet) -> list[tuple[float, float, float]]:
+    train = np.asarray(data.y_train, np.float64)
+    if data.task == "multilabel":
+        return [(0.0, float(number), float(len(train))) for number in train.sum(0)]
+    each = zip(train.min(0), train.mean(0), train.max(0), strict=True)
+    return [(float(low), float(mean), float(high)) for low, mean, high in each]
 
 
 def _said(found: Quantities | Labelling, place: int, outputs: Sequence[str]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epicortex.data.options import DataOptions
 from epicortex.errors import EpiCortexError
 from epicortex.evaluation import figures
 from epicortex.report import amounts, origins, pictures
@@ -155,7 +156,9 @@ def look(
     if (why := _unfit(champion, data)) is not None:
         return why
     if data.task != "classes":
-        return amounts.examine(champion, data)
+        own = run.config.data
+        options = DataOptions(**own.model_dump(exclude={"source", "directory"}))
+        return amounts.examine(champion, data, own.source, options)
     return examine(champion, data, run.config.data.source)
 
 

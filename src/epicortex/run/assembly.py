@@ -110,11 +110,15 @@ def advice(config: Config) -> str | None:
 
 def suited(config: Config, subject: Subject) -> Config:
     """The config with the fitness that suits what is predicted: accuracy, the default, is for classes."""
-    learns = subject.data is not None and config.evaluator in ("backprop", "es")
-    if not learns or subject.data is None or subject.data.task == "classes":
+    if not _learns(config) or subject.data is None or subject.data.task == "classes":
         return config
     fitness = measures.suited(config.training.fitness, subject.data.task)
     return settings.changed(config, training={"fitness": fitness})
+
+
+def _learns(config: Config) -> bool:
+    """Whether networks learn from data, so that their fitness is that of `training.fitness`."""
+    return config.evaluator in ("backprop", "es")
 
 
 def fitted(
@@ -331,7 +335,9 @@ def _model(
         fitness_on=config.training.fitness_on if subject.data is not None else TASK,
         test_accuracy=test,
         seed=config.evolution.seed,
-        fitness_name=config.training.fitness if config.evaluator == "backprop" else config.evaluator,
+        fitness_name=config.fitness_name
+        if subject.data is not None and _learns(config)
+        else config.evaluator,
         test=verdict.test,
         temperature=verdict.temperature,
         bits=subject.data.bits if subject.data else DEEP,
