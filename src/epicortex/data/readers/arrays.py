@@ -53,7 +53,7 @@ def from_arrays(
             )
     if len(xs["x_train"]) == 0:
         raise DataError(f"{name}: x_train is empty")
-    holes = xs["x_train"].ndim == 2 and any(x.dtype.kind == "f" and np.isnan(x).any() for x in xs.values())
+    holes = _has_holes(list(xs.values()))
     shaped = {key: channels_first(x, options.layout, key) for key, x in xs.items()}
     inputs, divisor = as_inputs(shaped, holes=holes)
     _check_alike(name, inputs)
@@ -78,6 +78,12 @@ def from_arrays(
         columns=columns,
         encode=_filled if holes else None,
     )
+
+
+def _has_holes(xs: Sequence[np.ndarray]) -> bool:
+    """Whether tables lack some values; a column without any cannot be filled in."""
+    table = all(x.ndim == 2 and x.dtype.kind == "f" for x in xs)
+    return table and any(np.isnan(x).any() for x in xs) and not np.isnan(xs[0]).all(axis=0).any()
 
 
 def _filled(parts: dict[str, Part]) -> Any:
