@@ -227,6 +227,8 @@ def _answers(
         else:
             y_ = answers.encoded(texts, task, outputs, f"{path}: the column {listing(names)}")
         return {"y": y_, "classes": tuple(outputs), "task": task}
+    if "" in texts:
+        raise DataError(f"{path}: the label column has empty cells")
     numbers, known = _numbered(texts)
     encoded_, found = encode_labels({"y_train": numbers})
     classes = found if known is None else tuple(known[int(place)] for place in found)
