@@ -17,6 +17,7 @@ PACKAGE = Path(epicortex.__file__).parent
 #: From the lowest to the highest. Rooms of one row do not import each other.
 ROWS = (
     ("errors", "machine", "markup", "text", "randomness", "versions"),
+    ("measures",),
     ("registry",),
     ("config",),
     ("native",),

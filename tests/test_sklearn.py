@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_diabetes, load_digits, load_iris, load_linnerud
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from epicortex import Classifier, EvolvedClassifier
+from epicortex import Classifier, EvolvedClassifier, EvolvedRegressor
 
 SMALL: dict[str, Any] = {"generations": 3, "networks": 4}
 
 
-@parametrize_with_checks([EvolvedClassifier(**SMALL)])  # type: ignore[untyped-decorator]
+@parametrize_with_checks([EvolvedClassifier(**SMALL), EvolvedRegressor(**SMALL)])  # type: ignore[untyped-decorator]
 def test_scikit_learn_finds_nothing_to_complain_about(estimator: Any, check: Any) -> None:
     """None is left out by us; scikit-learn skips what needs pandas or SCIPY_ARRAY_API where those are not."""
     check(estimator)
@@ -166,3 +166,25 @@ def test_images_of_another_shape_are_refused(
         fitted.predict(images.reshape(-1, 4, 16))
     with pytest.raises(ValueError, match=r"image_shape is \(4, 16\), but X has images of \(8, 8\)"):
         EvolvedClassifier(image_shape=(4, 16)).fit(images, labels)
+
+
+def test_a_regressor_learns_numbers_in_their_unit() -> None:
+    x, y = load_diabetes(return_X_y=True)
+    model = EvolvedRegressor(generations=5, networks=6, preset="layered", random_state=1).fit(
+        x[:350], y[:350]
+    )
+    assert model.score(x[350:], y[350:]) > 0.2
+    assert 100 < model.predict(x).mean() < 200
+    assert (model.champion_.facts.task, model.n_outputs_) == ("regression", 1)
+    assert model.champion_.classes == ("target",)
+
+
+def test_a_regressor_takes_several_targets_and_images() -> None:
+    exercise = load_linnerud()
+    small: dict[str, Any] = {"generations": 1, "networks": 3, "preset": "layered", "random_state": 1}
+    several = EvolvedRegressor(**small).fit(exercise.data, exercise.target)
+    assert several.predict(exercise.data[:4]).shape == (4, 3)
+    images = load_digits().images[:80]
+    bright = EvolvedRegressor(**small).fit(images, images.mean((1, 2)))
+    assert bright.predict(images[:2]).shape == (2,)
+    assert bright.image_shape_ == (8, 8, 1)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from epicortex.champion.evaluating import Evaluation, evaluate
     from epicortex.champion.exporting import export
     from epicortex.champion.file import Champion, Facts
+    from epicortex.champion.judging import Labelling, Quantities
     from epicortex.champion.module import Classifier, load
     from epicortex.config import Config, DataConfig, EvolutionConfig, MpiConfig, RayConfig, TrainingConfig
     from epicortex.config.resolving import resolve as configure
@@ -48,13 +49,14 @@ if TYPE_CHECKING:
     from epicortex.families.residual import ResidualFamily
     from epicortex.run.lifecycle import Result, Watcher, evolve, resume
     from epicortex.run.record import RunRecord, load_champion, read_run
-    from epicortex.sklearn import EvolvedClassifier
+    from epicortex.sklearn import EvolvedClassifier, EvolvedRegressor
 
     __version__: str
 
 _HOMES: Final[dict[str, tuple[str, ...]]] = {
     "champion.evaluating": ("Evaluation", "evaluate"),
     "champion.exporting": ("export",),
+    "champion.judging": ("Labelling", "Quantities"),
     "champion.file": ("Champion", "Facts"),
     "champion.module": ("Classifier", "load"),
     "config": ("Config", "DataConfig", "EvolutionConfig", "MpiConfig", "RayConfig", "TrainingConfig"),
@@ -89,7 +91,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
     "families.residual": ("ResidualFamily",),
     "run.lifecycle": ("Result", "Watcher", "evolve", "resume"),
     "run.record": ("RunRecord", "load_champion", "read_run"),
-    "sklearn": ("EvolvedClassifier",),
+    "sklearn": ("EvolvedClassifier", "EvolvedRegressor"),
 }
 _PLACES: Final[dict[str, tuple[str, str]]] = {
     **{name: (module, name) for module, names in _HOMES.items() for name in names},
@@ -119,6 +121,7 @@ __all__ = [
     "Evolution",
     "EvolutionConfig",
     "EvolvedClassifier",
+    "EvolvedRegressor",
     "Facts",
     "Family",
     "FullLayer",
@@ -129,6 +132,7 @@ __all__ = [
     "Individual",
     "IrregularConv",
     "Job",
+    "Labelling",
     "LayeredFamily",
     "MpiConfig",
     "Mutated",
@@ -140,6 +144,7 @@ __all__ = [
     "Part",
     "Phenotype",
     "Problem",
+    "Quantities",
     "RayConfig",
     "Recipe",
     "ResidualFamily",

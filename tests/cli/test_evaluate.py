@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from epicortex.champion.evaluating import evaluate
+from epicortex.champion.evaluating import Evaluation, evaluate
 from epicortex.champion.exporting import export
 from epicortex.champion.module import load
 from epicortex.errors import DataError
@@ -90,7 +90,9 @@ def test_rows_of_a_table_and_arrays(tmp_path: Path) -> None:
             [("a", "b", "label", "c", "d"), *((*r[:2], n, *r[2:]) for r, n in zip(x, y, strict=True))]
         )
     found = evaluate(champion, tmp_path / "t.csv")
+    assert isinstance(found, Evaluation)
     assert found.tested.accuracy == np.mean(np.array(champion.predict(x)) == y)
     assert found.answers[0].name == f"{tmp_path / 't.csv'}:2"
     again = evaluate(champion, (x, y), data_dir=tmp_path / "data")
+    assert isinstance(again, Evaluation)
     assert np.array_equal(again.confusion, found.confusion)

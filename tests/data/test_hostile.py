@@ -34,8 +34,9 @@ from epicortex.data.readers.cifar import BATCHES, decode_python, read_archive, r
 from epicortex.data.readers.idx import read_mnist
 from epicortex.data.readers.mat import read_svhn
 from epicortex.data.readers.npz import from_npz
+from epicortex.data.readers.parquet import from_parquet
 from epicortex.data.readers.pictures import look
-from epicortex.data.readers.table import from_csv, from_parquet
+from epicortex.data.readers.table import from_csv
 from epicortex.errors import DataError
 
 EXAMPLES = int(os.environ.get("EPICORTEX_FUZZ_EXAMPLES", "150"))

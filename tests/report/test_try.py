@@ -20,7 +20,7 @@ from epicortex import report
 from epicortex.champion.browser import MOST_PARAMETERS, payload
 from epicortex.champion.file import Champion
 from epicortex.champion.module import Classifier
-from epicortex.data import load
+from epicortex.data import Scaling, load
 from epicortex.data.readers.pictures import read_image
 from epicortex.errors import ConfigError
 from epicortex.families.activations import NAMES, Activations
@@ -70,6 +70,16 @@ def test_javascript_answers_as_the_champion(page: Page, make: Any, shape: tuple[
     champion = make(shape)
     x = raw_values(champion, 8)
     np.testing.assert_allclose(odds(page, champion, x), Classifier(champion).predict_proba(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("task", ["regression", "multilabel"])
+def test_javascript_says_numbers_and_labels_as_the_champion_does(page: Page, task: str) -> None:
+    champion = make_residual((1, 8, 8))
+    targets = Scaling(1.0, (50.0, 0.0, -1.0), (10.0, 2.0, 0.1)) if task == "regression" else None
+    facts = replace(champion.facts, task=task, targets=targets)  # type: ignore[arg-type]
+    champion = replace(champion, facts=facts)
+    x = raw_values(champion, 8)
+    np.testing.assert_allclose(odds(page, champion, x), Classifier(champion).answer(x), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

@@ -27,6 +27,7 @@ def payload(champion: Champion) -> dict[str, Any]:
         "white": champion.scaling.divisor,
         "dark": bool(np.mean(champion.scaling.mean) < 1 / 2),
         "temperature": temperature(champion),
+        "task": champion.facts.task,
         "scale": _packed(scale),
         "shift": _packed(shift),
         "steps": [_step(step) for step in steps(champion)],

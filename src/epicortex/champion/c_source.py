@@ -14,15 +14,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epicortex.champion import words
 from epicortex.champion.file import Champion
 from epicortex.champion.steps import Memory, Step, memory, steps, temperature
 from epicortex.errors import ConfigError
-from epicortex.text import clean, percent, shell
+from epicortex.measures import USUAL, figure, named
+from epicortex.text import clean, shell
 
 _WIDTH: Final = 100
 _TEMPLATE: Final = "c_template.c"
 #: Activations that the C library has itself, by its name for them.
 _STANDARD: Final = {"tanh": "tanhf"}
+_GIVES: Final = {"classes": "logits", "regression": "numbers, in their units", "multilabel": "logits"}
+_SAYS: Final = {
+    "classes": "names their classes",
+    "regression": "says their numbers",
+    "multilabel": "says the probability of each label",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,7 @@ def source(champion: Champion, name: str) -> Source:
             *_constants(champion, made),
             *_functions(made),
             *_program(champion, made, plan, prefix),
-            _template("main").replace("NAME", prefix.upper()).replace("name_", f"{prefix}_"),
+            _main(champion, prefix),
         )
     )
     return Source(code, _header(champion, about, prefix), size)
@@ -100,22 +108,27 @@ def _about(champion: Champion, size: Size, name: str) -> str:
     size_text, file = " x ".join(map(str, shape)), shell([f"{name}.c"])
     order = {1: "in the order of the columns", 2: "channel by channel", 3: "channel by channel, row by row"}
     pixels = f", pixels from 0 (black) to {white:g} (white)" if len(shape) == 3 else ""
-    tested = (
-        "" if facts.test_accuracy is None else f", {percent(facts.test_accuracy)} accuracy on its test set"
-    )
+    usual, task = USUAL[facts.task], facts.task
+    tested = ""
+    if facts.test_accuracy is not None:
+        # plain letters, for any compiler
+        called = named(usual).replace("²", "2")
+        tested = f", {figure(usual, facts.test_accuracy)} {called} on its test set"
+    kind = f"{words.KINDS[task][:1].lower()}{words.KINDS[task][1:]}"
     lines = (
-        f"{prefix}: a classifier of {clean(facts.data)}{tested}.",
+        f"{prefix}: {kind} {clean(facts.data)}{tested}.",
         f"Evolved and written by EpiCortex {metadata.version('epicortex')}; do not edit.",
         "",
         f"Flash            {size.flash:,} bytes of constants; the code comes on top",
         f"RAM              {size.ram:,} bytes, static; nothing is allocated",
         f"Multiplications  {size.multiplications:,} for a sample; {outline.parameters:,} parameters",
         f"Input            {size_text} raw values, {order[len(shape)]}{pixels}; scaled inside",
-        f"Output           {len(champion.classes)} logits, in the order of {prefix}_classes",
+        f"Output           {len(champion.classes)} {_GIVES[task]}, "
+        f"in the order of {prefix}_{words.OUTPUTS[task]}",
         "",
         f"As part of a program:  cc -std=c99 -O2 -c {file}",
         f"As a program:          cc -std=c99 -O2 -D{prefix.upper()}_MAIN {file} -lm -o {prefix}",
-        "which reads samples from its input, as numbers between white space, and names their classes.",
+        f"which reads samples from its input, as numbers between white space, and {_SAYS[task]}.",
     )
     return "\n".join(f" * {_comment(line)}".rstrip() for line in lines).removeprefix(" * ")
 
@@ -134,6 +147,8 @@ def _header(champion: Champion, about: str, prefix: str) -> str:
     text = _template("header").replace("NAME", large).replace("name_", f"{prefix}_")
     inputs = int(np.prod(champion.outline.input_shape))
     sizes = f"#define {large}_INPUTS {inputs}\n#define {large}_OUTPUTS {len(champion.classes)}\n"
+    functions = _filled(f"{champion.facts.task}_functions", prefix)
+    text = text.replace("/* functions */\n", functions)
     return f"/* {about}\n */\n" + text.replace("/* sizes */\n", sizes)
 
 
@@ -199,17 +214,20 @@ def _functions(made: Sequence[Step]) -> Iterator[str]:
 
 
 def _program(champion: Champion, made: Sequence[Step], plan: Memory, prefix: str) -> Iterator[str]:
-    names = ",\n  ".join(map(_string, champion.classes))
-    yield f"const char *const {prefix}_classes[{prefix.upper()}_OUTPUTS] = {{\n  {names}\n}};\n"
-    yield f"void {prefix}_logits(const float *values, float *logits)\n{{"
+    names, task = ",\n  ".join(map(_string, champion.classes)), champion.facts.task
+    what, out = words.OUTPUTS[task], "numbers" if task == "regression" else "logits"
+    call = "predict" if task == "regression" else "logits"
+    yield f"const char *const {prefix}_{what}[{prefix.upper()}_OUTPUTS] = {{\n  {names}\n}};\n"
+    yield f"void {prefix}_{call}(const float *values, float *{out})\n{{"
     channels, *rest = made[0].below
     yield f"  scale_input(values, {channels}, {int(np.prod(rest))}, memory);"
     for number, step in enumerate(made, 1):
-        out = "logits" if number == len(made) else _place(plan, number)
-        yield f"  {_call(step, number, plan, out)}"
+        place = out if number == len(made) else _place(plan, number)
+        yield f"  {_call(step, number, plan, place)}"
     yield "}\n"
-    answers = _template("answers").replace("NAME", prefix.upper()).replace("name_", f"{prefix}_")
-    yield answers.replace("TEMPERATURE", _number(np.float32(temperature(champion))))
+    if task != "regression":
+        answers = _filled(f"{task}_answers", prefix)
+        yield answers.replace("TEMPERATURE", _number(np.float32(temperature(champion))))
 
 
 def _call(step: Step, number: int, plan: Memory, out: str) -> str:
@@ -245,6 +263,16 @@ def _string(text: str) -> str:
         for byte in text.encode("utf-8", "replace")
     )
     return f'"{"".join(plain)}"'
+
+
+def _main(champion: Champion, prefix: str) -> str:
+    """The program for a first try."""
+    answer = _filled(f"{champion.facts.task}_main", prefix).strip()
+    return _filled("main", prefix).replace("/* answer */", answer)
+
+
+def _filled(name: str, prefix: str) -> str:
+    return _template(name).replace("NAME", prefix.upper()).replace("name_", f"{prefix}_")
 
 
 def _template(name: str) -> str:

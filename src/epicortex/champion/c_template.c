@@ -8,6 +8,12 @@ extern "C" {
 
 /* sizes */
 
+/* functions */
+#ifdef __cplusplus
+}
+#endif
+#endif
+/* piece: classes_functions */
 /* The names of the classes, in UTF-8, in the order of the outputs. */
 extern const char *const name_classes[NAME_OUTPUTS];
 
@@ -21,10 +27,25 @@ void name_softmax(float *logits);
 /* The number of the likeliest class of one sample. */
 int name_classify(const float *values);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+/* piece: regression_functions */
+/* The names of the targets, in UTF-8, in the order of the outputs. */
+extern const char *const name_targets[NAME_OUTPUTS];
+
+/* The numbers that are predicted of one sample, each in the unit of its target. It has one memory: do not call it
+   from two threads at once. */
+void name_predict(const float *values, float *numbers);
+
+/* piece: multilabel_functions */
+/* The names of the labels, in UTF-8, in the order of the outputs. */
+extern const char *const name_labels[NAME_OUTPUTS];
+
+/* The outputs of one sample; those of labels that it gets are above 0. It has one memory: do not call it from two
+   threads at once. */
+void name_logits(const float *values, float *logits);
+
+/* Turns logits into the probability of each label, in place. */
+void name_sigmoid(float *logits);
+
 /* piece: identity */
 static float identity(float v)
 {
@@ -153,7 +174,7 @@ static void scale_input(const float *values, int channels, int size, float *out)
       *out++ = *values++ * input_scale[channel] + input_shift[channel];
 }
 
-/* piece: answers */
+/* piece: classes_answers */
 void name_softmax(float *logits)
 {
   float most = logits[0], sum = 0.0f;
@@ -175,6 +196,32 @@ int name_classify(const float *values)
   return best;
 }
 
+/* piece: multilabel_answers */
+void name_sigmoid(float *logits)
+{
+  for (int i = 0; i < NAME_OUTPUTS; i++)
+    logits[i] = 1.0f / (1.0f + expf(-logits[i]));
+}
+
+/* piece: classes_main */
+    name_logits(values, outputs);
+    name_softmax(outputs);
+    int best = 0;
+    for (int i = 1; i < NAME_OUTPUTS; i++)
+      best = outputs[i] > outputs[best] ? i : best;
+    printf("%s %.6f\n", name_classes[best], outputs[best]);
+
+/* piece: regression_main */
+    name_predict(values, outputs);
+    for (int i = 0; i < NAME_OUTPUTS; i++)
+      printf(i + 1 < NAME_OUTPUTS ? "%.7g " : "%.7g\n", outputs[i]);
+
+/* piece: multilabel_main */
+    name_logits(values, outputs);
+    name_sigmoid(outputs);
+    for (int i = 0; i < NAME_OUTPUTS; i++)
+      printf(i + 1 < NAME_OUTPUTS ? "%.6f " : "%.6f\n", outputs[i]);
+
 /* piece: main */
 #ifdef NAME_MAIN
 int main(void)
@@ -182,15 +229,10 @@ int main(void)
   static float values[NAME_INPUTS], outputs[NAME_OUTPUTS];
   int count = 0;
   while (scanf("%f", &values[count]) == 1) {
-    int best = 0;
     if (++count < NAME_INPUTS)
       continue;
     count = 0;
-    name_logits(values, outputs);
-    name_softmax(outputs);
-    for (int i = 1; i < NAME_OUTPUTS; i++)
-      best = outputs[i] > outputs[best] ? i : best;
-    printf("%s %.6f\n", name_classes[best], outputs[best]);
+    /* answer */
   }
   if (count || !feof(stdin)) {
     fprintf(stderr, "a sample has %d numbers\n", NAME_INPUTS);

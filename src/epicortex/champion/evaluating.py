@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicortex.champion.file import Facts, is_picture
-from epicortex.data import DataOptions, DataSet, load
+from epicortex.champion.judging import Labelling, Quantities, judged
+from epicortex.data import DataOptions, DataSet, answers, load
 from epicortex.data.catalog import BUILT_INS
+from epicortex.data.columns import unseen
 from epicortex.data.loading import listed
 from epicortex.data.readers.archive import is_archive, unpacked
 from epicortex.data.readers.labelled import from_labels
-from epicortex.data.readers.table import read_labelled
+from epicortex.data.readers.rows import read_rows
+from epicortex.data.readers.table import read_labels, read_plain, whole_names
 from epicortex.data.scanning import Listing
 from epicortex.data.wording import listing, shown
 from epicortex.errors import ConfigError, DataError
@@ -70,23 +73,26 @@ def evaluate(
     part: Part = "auto",
     options: DataOptions | None = None,
     data_dir: Path | None = None,
-) -> Evaluation:
+) -> Evaluation | Quantities | Labelling:
     """How a champion does on labelled data: a run folder, a file or a module, and a data set of any kind.
 
-    Of data with several parts the test part counts, unless another `part` is asked for.
+    A champion for regression gives `Quantities`, one for sets of labels a `Labelling`. Of data with several
+    parts the test part counts, unless another `part` is asked for.
     """
     model = _model(source)
-    options = options or DataOptions()
+    options = replace(options or DataOptions(), task=model.facts.task)
     unreadable: list[str] = []
     names: list[str] = []
-    labels: list[int] = []
+    labels: list[Any] = []
     rows: list[NDArray[np.float64]] = []
     for some, values, called in _batches(model, data, part, options, data_dir, unreadable):
-        rows.append(np.asarray(model.predict_proba(values), np.float64))
+        rows.append(np.asarray(model.answer(values), np.float64))
         labels += called
         names += some
     if not names:
         raise DataError(f"there is nothing to evaluate on: {listing(unreadable, 3) or 'the data is empty'}")
+    if model.facts.task != "classes":
+        return judged(model.facts, names, np.stack(labels), np.concatenate(rows), unreadable)
     return _evaluated(model.facts, names, np.array(labels, np.int64), np.concatenate(rows), unreadable)
 
 
@@ -131,29 +137,38 @@ def _model(source: Any) -> Any:
     return model
 
 
-Batch = tuple[list[str], NDArray[Any], list[int]]
+Batch = tuple[list[str], NDArray[Any], list[Any]]
+
+
+def _decoded(model: Any, texts: Sequence[str], where: str) -> list[Any]:
+    """Labels as they stand in files: numbers of classes, or rows of numbers or of 0 and 1."""
+    facts: Facts = model.facts
+    if facts.task != "classes":
+        return list(answers.encoded(texts, facts.task, facts.classes, where))
+    number = {name: place for place, name in enumerate(facts.classes)}
+    _check_known(set(texts), number)
+    return [number[text] for text in texts]
 
 
 def _batches(
     model: Any, data: Any, part: Part, options: DataOptions, data_dir: Path | None, unreadable: list[str]
 ) -> Iterator[Batch]:
     """Names, raw values and labels, a batch at a time."""
-    number = {name: place for place, name in enumerate(model.classes)}
     path = Path(data).expanduser() if isinstance(data, str | Path) else None
     if path is not None and str(data) not in BUILT_INS and path.exists():
         if is_picture(model.input_shape):
             if is_archive(path) and path.is_file():
                 with unpacked(path, options, None) as folder:
                     found = replace(listed(folder, options), name=str(path))
-                    yield from _pictures(model, found, part, number, unreadable)
+                    yield from _pictures(model, found, part, unreadable)
                 return
             if (seen := _listing(path, options)) is not None:
-                yield from _pictures(model, replace(seen, name=""), part, number, unreadable)
+                yield from _pictures(model, replace(seen, name=""), part, unreadable)
                 return
         elif len(model.input_shape) == 1 and path.suffix.lower() == ".csv":
-            yield from _table(model, path, options, number)
+            yield from _table(model, path, options)
             return
-    yield from _arrays(model, load(data, data_dir=data_dir, options=_whole(options)), part, number)
+    yield from _arrays(model, load(data, data_dir=data_dir, options=_whole(options)), part)
 
 
 def _listing(path: Path, options: DataOptions) -> Listing | None:
@@ -166,40 +181,62 @@ def _whole(options: DataOptions) -> DataOptions:
     return replace(options, test_fraction=0.0, min_per_class=1)
 
 
-def _pictures(
-    model: Any, found: Listing, part: Part, number: Mapping[str, int], unreadable: list[str]
-) -> Iterator[Batch]:
+def _pictures(model: Any, found: Listing, part: Part, unreadable: list[str]) -> Iterator[Batch]:
     files = [one for name in _chosen(found.files, part) for one in found.files[name]]
-    _check_known({label for _, label in files}, number)
+    right = _decoded(model, [label for _, label in files], str(found.root))
     for start in range(0, len(files), _BATCH):
-        names, values, labels = list[str](), list[NDArray[Any]](), list[int]()
-        for source, label in files[start : start + _BATCH]:
+        names, values, labels = list[str](), list[NDArray[Any]](), list[Any]()
+        for (source, _), label in zip(files[start : start + _BATCH], right[start:], strict=False):
             try:
                 values.append(model.read(source))
             except DataError as error:
                 unreadable.append(str(error))
                 continue
             names.append(f"{found.name}/{found.call(source)}" if found.name else str(source))
-            labels.append(number[label])
+            labels.append(label)
         if values:
             yield names, np.concatenate(values), labels
 
 
-def _table(model: Any, path: Path, options: DataOptions, number: Mapping[str, int]) -> Iterator[Batch]:
-    whole = model.facts.label_kind != "text"
-    x, lines, labels = read_labelled(path, model.facts.columns, model.input_shape[0], options, whole=whole)
-    _check_known(set(labels), number)
-    yield [f"{path}:{line}" for line in lines], x, [number[label] for label in labels]
+def _table(model: Any, path: Path, options: DataOptions) -> Iterator[Batch]:
+    facts: Facts = model.facts
+    x, lines = rows_of(facts, path, model.input_shape[0])
+    columns = facts.classes if facts.task != "classes" else ()
+    labels = read_labels(path, options, columns)
+    if facts.task == "classes" and facts.label_kind != "text":
+        labels = whole_names(labels)
+    yield [f"{path}:{line}" for line in lines], x, _decoded(model, labels, str(path))
 
 
-def _arrays(model: Any, data: DataSet, part: Part, number: Mapping[str, int]) -> Iterator[Batch]:
+def rows_of(
+    facts: Facts, path: Path, count: int, notes: list[str] | None = None
+) -> tuple[NDArray[Any], list[int]]:
+    """The rows of a CSV file as raw values for a champion, prepared as in training, and their lines.
+
+    `notes` gets what a person should be told.
+    """
+    if facts.table is None:
+        return read_plain(path, facts.columns, count)
+    x, lines = read_rows(path, facts.table)
+    if notes is not None and (strange := unseen(facts.table, x)):
+        notes.append(
+            f"{path} has texts that the training data did not have, in the column {listing(strange)}"
+        )
+    return facts.table.encode(x), lines
+
+
+def _arrays(model: Any, data: DataSet, part: Part) -> Iterator[Batch]:
     if tuple(data.input_shape) != tuple(model.input_shape):
         raise DataError(
             f"{data.name} has samples of {tuple(data.input_shape)}; the champion takes "
             f"{tuple(model.input_shape)}"
         )
-    _check_known(set(data.classes), number)
-    own = [number[name] for name in data.classes]
+    facts: Facts = model.facts
+    if data.task != facts.task:
+        raise DataError(f"{data.name} is for {data.task}, the champion for {facts.task}")
+    if len(data.classes) != len(facts.classes) and facts.task != "classes":
+        raise DataError(f"{data.name} has {len(data.classes)} outputs, the champion {len(facts.classes)}")
+    own = _decoded(model, data.classes, data.name) if facts.task == "classes" else []
     parts = {"train": (data.x_train, data.y_train), "test": (data.x_test, data.y_test)}
     if data.x_val is not None and data.y_val is not None:
         parts["val"] = (data.x_val, data.y_val)
@@ -208,7 +245,8 @@ def _arrays(model: Any, data: DataSet, part: Part, number: Mapping[str, int]) ->
         x, y = filled[name]
         for start in range(0, len(y), _BATCH):
             here = range(start, min(start + _BATCH, len(y)))
-            labels = [own[int(label)] for label in y[start : start + _BATCH]]
+            some = y[start : start + _BATCH]
+            labels = [own[int(label)] for label in some] if own else list(some)
             yield [f"{name}[{place}]" for place in here], x[start : start + _BATCH], labels
 
 

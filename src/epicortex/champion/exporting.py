@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ENDINGS: Final = (".onnx", ".pt2", ".safetensors", ".c")
 METADATA: Final = "epicortex.json"
 """The name of what a .pt2 file says about itself, among its `extra_files`."""
+OUTPUT: Final = {"classes": "logits", "regression": "values", "multilabel": "probabilities"}
+"""The name of what an ONNX file gives, by what it predicts."""
 _OPSET: Final = 18
 #: Where torch puts what it compiles, and makes a folder even if that is nothing.
 _CACHE: Final = "TORCHINDUCTOR_CACHE_DIR"
@@ -112,12 +114,23 @@ def describe(champion: Champion, *, raw: bool = False) -> dict[str, Any]:
         if raw
         else f"float32 [batch, {', '.join(map(str, shape))}]: raw values as in the data "
         f"set{pixels}. They are scaled inside.",
-        "output": f"logits [batch, {len(champion.classes)}], in the order of classes; softmax makes them "
-        "probabilities",
+        "output": _output(champion),
+        "task": champion.facts.task,
+        **({"table": table.to_json()} if (table := champion.facts.table) else {}),
         **({"preprocessing": champions.preprocessing(champion)} if champions.is_picture(shape) else {}),
         **({"temperature": temperature} if (temperature := champion.facts.temperature) else {}),
         "champion": json.loads(champions.genome_file(champion)),
     }
+
+
+def _output(champion: Champion) -> str:
+    """What comes out, in words."""
+    size = f"[batch, {len(champion.classes)}]"
+    if champion.facts.task == "regression":
+        return f"values {size}, in the order of classes, each in the unit of its target in the data set"
+    if champion.facts.task == "multilabel":
+        return f"probabilities {size} of the labels, in the order of classes; a label is given from 0.5 on"
+    return f"logits {size}, in the order of classes; softmax makes them probabilities"
 
 
 def _champion(source: Path | str | Champion | Classifier | Result) -> Champion:
@@ -143,8 +156,7 @@ def _plain(champion: Champion, pixels: bool = False) -> tuple[nn.Module, Tensor]
     import torch
     from torch import nn
 
-    shape = champion.outline.input_shape
-
+    shape, task, targets = champion.outline.input_shape, champion.facts.task, champion.facts.targets
     network = champion.network()
     if not hasattr(network, "plain"):
         raise ConfigError(
@@ -155,6 +167,8 @@ def _plain(champion: Champion, pixels: bool = False) -> tuple[nn.Module, Tensor]
     class Raw(nn.Module):
         scale: Tensor
         shift: Tensor
+        unit: Tensor
+        offset: Tensor
 
         def __init__(self) -> None:
             super().__init__()
@@ -162,10 +176,15 @@ def _plain(champion: Champion, pixels: bool = False) -> tuple[nn.Module, Tensor]
             self.register_buffer("scale", torch.from_numpy(scale))
             self.register_buffer("shift", torch.from_numpy(shift))
             self.network = network.plain()
+            if targets is not None:
+                self.register_buffer("unit", torch.tensor(targets.std))
+                self.register_buffer("offset", torch.tensor(targets.mean))
 
         def forward(self, x: Tensor) -> Tensor:
             logits: Tensor = self.network(x * self.scale + self.shift)
-            return logits
+            if task == "multilabel":
+                return torch.sigmoid(logits)
+            return logits if targets is None else logits * self.unit + self.offset
 
     if pixels:
         raw, white = Raw(), champion.scaling.divisor / 255.0
@@ -219,7 +238,7 @@ def onnx_model(champion: Champion, pixels: bool = False) -> bytes:
             _exported(champion, pixels),
             dynamo=True,
             input_names=["x"],
-            output_names=["logits"],
+            output_names=[OUTPUT[champion.facts.task]],
             opset_version=_OPSET,
             verbose=False,
         )

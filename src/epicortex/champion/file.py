@@ -18,16 +18,20 @@ from typing import Any, Final
 
 from epicortex import markup, registry
 from epicortex.champion import words
+from epicortex.data.columns import Columns
 from epicortex.data.dataset import DEEP, LabelKind, Scaling
 from epicortex.data.readers import pictures
 from epicortex.errors import ConfigError, DataError, GenomeError, StorageError
 from epicortex.evaluation.figures import Tested
+from epicortex.evaluation.tallies import LabelSets, Regressed
 from epicortex.families.family import Array, Family, Outline
 from epicortex.machine import too_much
+from epicortex.measures import USUAL, TaskKind, figure
+from epicortex.measures import named as measure_name
 from epicortex.storage import atomic, strict, tensors
 from epicortex.storage.atomic import Bytes
 from epicortex.storage.codec import restored
-from epicortex.text import clean, markdown, one_line, percent
+from epicortex.text import clean, markdown, one_line
 
 FORMAT: Final = 2
 #: What fitness is measured on where there is no data set.
@@ -52,7 +56,8 @@ class Facts:
     fitness: float
     fitness_on: str
     test_accuracy: float | None
-    """The accuracy on the test set; None until the run has ended, or where fitness was measured on it."""
+    """The accuracy on the test set, R² or macro F1; None until the run has ended, or where fitness was
+    measured on it."""
     seed: int
     weights_sha256: str = ""
     fitness_name: str = "accuracy"
@@ -67,6 +72,16 @@ class Facts:
     """The names of a table's columns, in the order of the inputs."""
     label_kind: LabelKind = "text"
     """What the labels of the data were before they became names of classes."""
+    task: TaskKind = "classes"
+    """What it predicts; where that is not a class, `classes` are the names of the numbers or labels."""
+    targets: Scaling | None = None
+    """For regression: an output z means the number z · std + mean, each by itself."""
+    table: Columns | None = None
+    """How the columns of a table file become inputs."""
+    regression: Regressed | None = None
+    """How far off it was on the test set."""
+    labels: LabelSets | None = None
+    """How it did on the test set, label by label."""
 
     @property
     def is_reward(self) -> bool:
@@ -104,10 +119,11 @@ class Champion:
 
     def _repr_html_(self) -> str:
         facts, outline = self.facts, self.outline
+        usual = USUAL[facts.task]
         tested = (
             []
             if facts.test_accuracy is None
-            else [("accuracy on the test set", percent(facts.test_accuracy))]
+            else [(f"{measure_name(usual)} on the test set", figure(usual, facts.test_accuracy))]
         )
         rows = [
             ("champion", f"network {facts.network} of generation {facts.generation}"),
@@ -116,7 +132,7 @@ class Champion:
             ("parameters", f"{outline.parameters:,}"),
             ("multiplications for a sample", f"{outline.cost:,}"),
             ("input", " × ".join(map(str, outline.input_shape))),
-            ("classes", one_line(", ".join(self.classes), 300)),
+            (words.OUTPUTS[facts.task], one_line(", ".join(self.classes), 300)),
         ]
         layers = [
             (number, part.text, " × ".join(map(str, part.output)), f"{part.parameters:,}")
@@ -177,7 +193,11 @@ def read(path: Path, own: registry.Parts | None = None) -> Champion:
         scaling = Scaling.from_json(values.pop("scaling", None))
     except DataError as error:
         raise StorageError(f"{where}: {error}") from None
-    champion = Champion(phenotype, family, scaling, strict.build(Facts, values, where))
+    try:
+        facts = strict.build(Facts, values, where)
+    except DataError as error:
+        raise StorageError(f"{where}: {error}") from None
+    champion = Champion(phenotype, family, scaling, facts)
     _check_facts(champion.facts, where)
     if len(champion.classes) != champion.outline.outputs:
         raise StorageError(f"{where}: {len(champion.classes)} names for {champion.outline.outputs} classes")
@@ -198,10 +218,31 @@ def _check_facts(facts: Facts, where: str) -> None:
             raise StorageError(f"{where}: its test figures do not fit {len(facts.classes)} classes")
     if facts.temperature is not None and facts.temperature <= 0:
         raise StorageError(f"{where}: its temperature is {facts.temperature}; it must be above 0")
+    _check_task(facts, where)
     if facts.label_kind != "text" and not all(_WHOLE.fullmatch(name) for name in facts.classes):
         raise StorageError(f"{where}: its classes are said to be whole numbers, and are not")
     if not 8 <= facts.bits <= DEEP:
         raise StorageError(f"{where}: {facts.bits} bits a pixel are not from 8 to {DEEP}")
+
+
+def _check_task(facts: Facts, where: str) -> None:
+    """Refuse figures, targets and tables that do not fit what is predicted."""
+    count, found, sets = len(facts.classes), facts.regression, facts.labels
+    sound = (facts.task == "regression") == (facts.targets is not None)
+    if facts.targets is not None:
+        sound = sound and len(facts.targets.mean) == count
+    if found is not None:
+        lists = (found.errors, found.roots, found.explained, found.baselines)
+        sound = sound and facts.task == "regression" and all(len(one) == count for one in lists)
+        sound = sound and len(found.error_intervals) == 2 * count and len(found.r2_interval) == 2
+    if sets is not None:
+        counts = (sets.support, sets.right, sets.answered)
+        sound = sound and facts.task == "multilabel" and all(len(one) == count for one in counts)
+        sound = sound and sets.samples > 0 and len(sets.f1_interval) == 2
+    if facts.table is not None:
+        sound = sound and (not facts.columns or facts.table.inputs == facts.columns)
+    if not sound:
+        raise StorageError(f"{where}: its figures do not fit its {count} outputs for {facts.task}")
 
 
 def _from_format_1(values: dict[str, Any]) -> dict[str, Any]:
@@ -252,7 +293,8 @@ def card(champion: Champion) -> str:
     tested = "".join(f"- {words.sentence(line)}\n" for line in words.details(facts))
     more = "".join(f"- {name[:1].upper()}{name[1:]}: {value}\n" for name, value in outline.facts.items())
     data = clean(facts.data).replace("`", "?")
-    kind, outputs, load = "A classifier of", "Classes", 'load("model.safetensors")'
+    kind, load = words.KINDS[facts.task], 'load("model.safetensors")'
+    outputs = words.OUTPUTS[facts.task].capitalize()
     if facts.is_reward:
         kind, outputs, load = "A network for", "Outputs", 'load_champion("model.safetensors").network()'
     return f"""# Champion of an EpiCortex run

@@ -5,6 +5,7 @@ Reading its file is left to `storage`, other file formats to `exporting`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from epicortex.champion.file import Champion, Facts, is_picture, read
+from epicortex.champion.judging import HALF
 from epicortex.data import Scaling, read_image
+from epicortex.data.columns import filled
 from epicortex.data.readers.pictures import Item
-from epicortex.errors import DataError
-from epicortex.evaluation.figures import probabilities
+from epicortex.errors import ConfigError, DataError
+from epicortex.evaluation.figures import probabilities, sigmoid
 from epicortex.evaluation.scoring import answers
 from epicortex.families.family import Outline
 
@@ -39,13 +42,16 @@ def load(path: Path | str, *, parts: Mapping[str, Any] | None = None) -> Classif
 class Classifier(nn.Module):
     """A champion as a module: raw values [samples, *input_shape] in, logits [samples, classes] out.
 
-    Raw values are those of the data set it was evolved on, such as pixels from 0 to 255. It is scaled inside,
-    exactly as in training. It comes in evaluation mode; its parameters can be trained further like those of
-    any other module.
+    Of a champion for regression the values [samples, targets] come out, in their units; of one for sets of
+    labels the logits of the labels. Raw values are those of the data set it was evolved on, such as pixels
+    from 0 to 255. It is scaled inside, exactly as in training. It comes in evaluation mode; its parameters
+    can be trained further like those of any other module.
     """
 
     scale: Tensor
     shift: Tensor
+    unit: Tensor
+    offset: Tensor
 
     def __init__(self, champion: Champion) -> None:
         super().__init__()
@@ -56,6 +62,10 @@ class Classifier(nn.Module):
         scale, shift = champion.scaling.factors(1 + len(champion.outline.input_shape))
         self.register_buffer("scale", torch.from_numpy(scale))
         self.register_buffer("shift", torch.from_numpy(shift))
+        targets = champion.facts.targets or Scaling(1.0, (0.0,), (1.0,))
+        # not part of the state: what is stored stays what it was before there was regression
+        self.register_buffer("unit", torch.tensor(targets.std), persistent=False)
+        self.register_buffer("offset", torch.tensor(targets.mean), persistent=False)
         self.eval()
 
     @property
@@ -74,26 +84,44 @@ class Classifier(nn.Module):
         return self.outline.input_shape
 
     def forward(self, x: Tensor) -> Tensor:
-        """The logits [samples, classes] of raw values [samples, *input_shape]."""
+        """The logits [samples, classes], or values, of raw values [samples, *input_shape]."""
         logits: Tensor = self.network(x.to(self.scale.dtype) * self.scale + self.shift)
-        return logits
+        return logits if self.facts.targets is None else logits * self.unit + self.offset
 
     def predict_proba(self, x: Any) -> NDArray[np.floating[Any]]:
-        """The probability of each class [samples, classes], for an array or a tensor of raw values.
+        """The probability of each class, or label [samples, classes], for an array or a tensor of raw values.
 
-        Logits are divided by `facts.temperature` first, so that 0.9 is right nine times in ten.
+        Logits of classes are divided by `facts.temperature` first, so that 0.9 is right nine times in ten.
         """
+        if self.facts.task == "regression":
+            raise ConfigError("this champion predicts numbers, which have no probabilities: use predict")
+        return self.answer(x)
+
+    def answer(self, x: Any) -> NDArray[np.floating[Any]]:
+        """What it says of raw values [samples, outputs]: probabilities, or numbers in their units."""
         values, device, training = self._checked(x), self.scale.device, self.training
         chunks = (values[start : start + _BATCH].to(device) for start in range(0, len(values), _BATCH))
         self.eval()
         try:
             logits = answers(self, chunks, len(values), self.outline.outputs)
-            return probabilities(logits.double().numpy(), self.facts.temperature)
+            return meaning(logits.double().numpy(), self.facts)
         finally:
             self.train(training)
 
-    def predict(self, x: Any) -> list[Any]:
-        """The likeliest class of each sample: its name, or the number that was the label in arrays."""
+    def predict(self, x: Any) -> Any:
+        """The likeliest class of each sample: its name, or the number that was the label in arrays.
+
+        For regression the numbers, as an array [samples], or [samples, targets] of several; for sets of
+        labels a tuple of names for each sample.
+        """
+        if self.facts.task == "regression":
+            values = self.answer(x)
+            return values[:, 0] if values.shape[1] == 1 else values
+        if self.facts.task == "multilabel":
+            return [
+                tuple(name for name, chance in zip(self.classes, row, strict=True) if chance >= HALF)
+                for row in self.answer(x)
+            ]
         labels = self.labels
         return [labels[index] for index in self.predict_proba(x).argmax(1)]
 
@@ -119,7 +147,7 @@ class Classifier(nn.Module):
         return Champion(phenotype, family, self.scaling, replace(self.facts, weights_sha256=""))
 
     def _checked(self, x: Any) -> Tensor:
-        values = x if isinstance(x, Tensor) else torch.as_tensor(np.array(x))
+        values = x if isinstance(x, Tensor) else torch.as_tensor(self._filled(np.array(x)))
         if tuple(values.shape[1:]) == self.input_shape[1:] and self.input_shape[0] == 1 and values.ndim > 1:
             values = values[:, None]  # data without channels, such as N×H×W, was given one
         if tuple(values.shape[1:]) != self.input_shape or not len(values):
@@ -128,6 +156,18 @@ class Classifier(nn.Module):
                 f"{', '.join(map(str, self.input_shape))}) is needed"
             )
         return values
+
+    def _filled(self, x: NDArray[Any]) -> NDArray[Any]:
+        return filled(self.facts.table, x, math.prod(self.input_shape))
+
+
+def meaning(outputs: NDArray[np.float64], facts: Facts) -> NDArray[np.float64]:
+    """What outputs mean: values as they are, logits as probabilities."""
+    if facts.task == "regression":
+        return outputs
+    if facts.task == "multilabel":
+        return sigmoid(outputs)
+    return probabilities(outputs, facts.temperature)
 
 
 def picture_shape(shape: Sequence[int]) -> tuple[int, int, int]:

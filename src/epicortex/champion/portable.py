@@ -6,6 +6,7 @@ All it needs is in the file's metadata, which says the same as a genome.json.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from epicortex.champion.file import Facts
 from epicortex.data import Scaling, read_image
+from epicortex.data.columns import filled
 from epicortex.data.readers.pictures import Item
 from epicortex.errors import ConfigError, DataError, EpiCortexError, StorageError
 from epicortex.evaluation.figures import probabilities
@@ -38,14 +40,22 @@ class Portable:
         """The names of the classes, in the order of the outputs."""
         return self.facts.classes
 
-    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        """The probability of each class [samples, classes] of raw values."""
+    def answer(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """What it says of raw values [samples, outputs]: probabilities, or numbers in their units."""
         (wanted,) = self.session.get_inputs()
-        values = np.asarray(x, np.float32)
+        values = np.asarray(filled(self.facts.table, x, math.prod(self.input_shape)), np.float32)
         if wanted.type == "tensor(uint8)":
             pixels = np.rint(values * np.float32(255 / self.scaling.divisor)).astype(np.uint8)
             values = np.moveaxis(pixels, 1, -1)
-        return probabilities(self.session.run(None, {wanted.name: values})[0], self.facts.temperature)
+        outputs = np.asarray(self.session.run(None, {wanted.name: values})[0], np.float64)
+        # numbers come in their units, and labels as probabilities
+        return probabilities(outputs, self.facts.temperature) if self.facts.task == "classes" else outputs
+
+    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """The probability of each class, or label [samples, classes], of raw values."""
+        if self.facts.task == "regression":
+            raise ConfigError("this champion predicts numbers, which have no probabilities")
+        return self.answer(x)
 
     def read(self, *paths: Path | str | Item) -> NDArray[np.float32]:
         """Pictures from files as raw values, as `Classifier.read` does it."""

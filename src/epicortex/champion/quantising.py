@@ -55,12 +55,12 @@ def quantised(model: bytes, samples: NDArray[np.generic]) -> bytes:
         return _with_metadata(small.read_bytes(), model)
 
 
-def answers(model: bytes, x: NDArray[np.generic]) -> NDArray[np.int64]:
-    """The likeliest class of each sample, by its number."""
+def answers(model: bytes, x: NDArray[np.generic]) -> NDArray[np.float32]:
+    """What it gives for each sample [samples, outputs]."""
     runtime = importlib.import_module("onnxruntime")
     session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
     found = [
-        session.run(None, {"x": np.asarray(x[start : start + _BATCH], np.float32)})[0].argmax(1)
+        session.run(None, {"x": np.asarray(x[start : start + _BATCH], np.float32)})[0]
         for start in range(0, len(x), _BATCH)
     ]
     return np.concatenate(found)

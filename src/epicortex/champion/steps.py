@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicortex.champion.file import Champion
+from epicortex.data import Scaling
 from epicortex.errors import ConfigError
 from epicortex.families.family import Array, Compilable
 from epicortex.native.program import Activation, Add, Conv, Full, Norm, Operation, Pool, Program
@@ -67,7 +68,19 @@ def steps(champion: Champion) -> list[Step]:
         )
     tensors, state = family.tensors(champion.phenotype)
     program = Program(shape, family.operations(champion.phenotype))
-    return _Builder(program, program.flatten(tensors), state).steps
+    made = _Builder(program, program.flatten(tensors), state).steps
+    return made if champion.facts.targets is None else _in_units(made, champion.facts.targets)
+
+
+def _in_units(made: list[Step], targets: Scaling) -> list[Step]:
+    """The same with answers in the units of the targets: another last layer, or another step after it."""
+    last, std, mean = made[-1], np.asarray(targets.std), np.asarray(targets.mean)
+    if last.kind == "full" and last.add is None and last.activation is None:
+        weight = last.weight.reshape(len(std), -1) * std[:, None]
+        bias = last.bias * std + mean if len(last.bias) else mean
+        return [*made[:-1], replace(last, weight=_single(weight.reshape(-1)), bias=_single(bias))]
+    after = Step("each", len(made), last.output, last.output, weight=_single(std), bias=_single(mean))
+    return [*made, after]
 
 
 def temperature(champion: Champion) -> float:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from epicortex.measures import USUAL, TaskKind, figure, named
 from epicortex.text import clean, markdown, percent, plain
 
 if TYPE_CHECKING:
     from epicortex.champion.file import Facts
     from epicortex.evaluation.figures import Tested
+    from epicortex.evaluation.tallies import LabelSets, Regressed
 
 _FEW: Final = 5
 ADVICE: Final = "--training.class-weights balanced or --training.fitness balanced_accuracy may help"
 """What to try where small classes are not recognised."""
 
 
-def named(fitness: str) -> str:
-    """What a fitness is called.
-
-    >>> named("balanced_accuracy")
-    'balanced accuracy'
-    """
-    return clean(fitness).replace("_", " ")
+KINDS: Final[Mapping[TaskKind, str]] = {
+    "classes": "A classifier of",
+    "regression": "A regressor for",
+    "multilabel": "A labeller of",
+}
+"""What a champion is called."""
+OUTPUTS: Final[Mapping[TaskKind, str]] = {
+    "classes": "classes",
+    "regression": "targets",
+    "multilabel": "labels",
+}
+"""What its outputs are."""
 
 
 def headline(facts: Facts) -> str:
@@ -30,21 +37,23 @@ def headline(facts: Facts) -> str:
     if facts.is_reward:
         more = "" if facts.test_accuracy is None else f", {plain(facts.test_accuracy)} in its test"
         return f"reward {plain(facts.fitness)}{more}"
-    name = named(facts.fitness_name)
-    text = f"{name} {percent(facts.fitness)} on the {clean(facts.fitness_on)} set"
-    if facts.fitness_name == "accuracy":
-        tested = facts.test_accuracy
-    else:
-        tested = facts.test.fitness if facts.test else None
+    name, own, usual = named(facts.fitness_name), facts.fitness_name, USUAL[facts.task]
+    text = f"{name} {figure(own, facts.fitness)} on the {clean(facts.fitness_on)} set"
+    test = facts.test or facts.regression or facts.labels
+    tested = facts.test_accuracy if own == usual else test.fitness if test else None
     if tested is not None:
-        return f"{text}, {percent(tested)} on the test set"
+        return f"{text}, {figure(own, tested)} on the test set"
     if facts.test_accuracy is not None:
-        return f"{text}; accuracy {percent(facts.test_accuracy)} on the test set"
+        return f"{text}; {named(usual)} {figure(usual, facts.test_accuracy)} on the test set"
     return text
 
 
 def details(facts: Facts) -> list[str]:
     """What else the test set says: the interval, the baseline, the classes that are seldom recognised."""
+    if facts.regression is not None:
+        return [*regression(facts.regression, facts.classes), *doubts(facts.regression)]
+    if facts.labels is not None:
+        return [*label_sets(facts.labels, facts.classes), *doubts(facts.labels)]
     test = facts.test
     if test is None or not test.samples:
         return []
@@ -57,6 +66,47 @@ def details(facts: Facts) -> list[str]:
         f"recall: {recalls(test, facts.classes)}",
     ]
     return [*lines, *warnings(test, facts.classes)]
+
+
+def regression(found: Regressed, targets: Sequence[str], most: int = _FEW) -> list[str]:
+    """Errors in the unit of each target, with their intervals and the baseline."""
+    low, high = found.r2_interval
+    lines = [f"R² {plain(found.r2)} (95 % interval {plain(low)} to {plain(high)}), {found.samples:,} samples"]
+    for place, name in enumerate(targets[:most]):
+        start, end = found.interval(place)
+        lines.append(
+            f"{clean(name)}: mean absolute error {plain(found.errors[place])} "
+            f"({plain(start)} to {plain(end)}); always answering the mean: {plain(found.baselines[place])}"
+        )
+    return lines + ([f"and {len(targets) - most} more targets"] if len(targets) > most else [])
+
+
+def label_sets(found: LabelSets, labels: Sequence[str], most: int = _FEW) -> list[str]:
+    """F1 with its interval and the baseline, and the labels that are found least."""
+    low, high = found.f1_interval
+    known = [(value, place) for place, value in enumerate(found.f1s()) if value is not None]
+    shown = known if len(known) <= 2 * most else sorted(known)[:most]
+    each = ", ".join(f"{clean(labels[place])} {plain(value)}" for value, place in shown)
+    rest = f"; the other {len(known) - len(shown)} more" if len(shown) < len(known) else ""
+    return [
+        f"macro F1 {plain(found.f1)} (95 % interval {plain(low)} to {plain(high)}), micro F1 "
+        f"{plain(found.f1_micro)}, {found.samples:,} samples",
+        f"all labels right: {percent(found.exact / found.samples)} of the samples; always the most frequent "
+        f"set: {percent(found.common / found.samples)}",
+        f"giving every label to every sample: macro F1 {plain(found.baseline)}",
+        f"F1: {each}{rest}",
+    ]
+
+
+def doubts(found: Regressed | LabelSets) -> list[str]:
+    """What a person has to know before trusting these figures."""
+    if found.beats_baseline:
+        return []
+    if hasattr(found, "r2"):
+        return [f"{found.samples:,} samples do not show that this is better than always answering the mean"]
+    return [
+        f"{found.samples:,} samples do not show that this is better than giving every label to every sample"
+    ]
 
 
 def sentence(line: str) -> str:

@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from epicortex.cli.draw import Curve, plot
-from epicortex.text import clean, count, duration, percent, plain, plural
+from epicortex.measures import figure, is_error, is_percent
+from epicortex.text import clean, count, duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -58,8 +59,8 @@ class Watch:
     """The time budget left when it began."""
     planned: bool = False
     """Whether all of the minutes will be used."""
-    accuracy: bool = True
-    """Whether fitness is a fraction, which people read as percent, or a reward."""
+    unit: str = "accuracy"
+    """What fitness is, by its name."""
     phase: str = ""
     """The part of a planned run that it is in."""
     points: list[Point] = field(default_factory=list)
@@ -89,7 +90,7 @@ class Watch:
 
     def figure(self, fitness: float | None) -> str:
         """A fitness in words."""
-        return percent(fitness) if self.accuracy else plain(fitness)
+        return figure(self.unit, fitness)
 
     @property
     def generation(self) -> int:
@@ -260,7 +261,7 @@ def reasons(failures: Counter[str], most: int = 3) -> str:
     return ", ".join(parts)
 
 
-def fitness_plot(points: Sequence[Point], *, width: int, height: int, accuracy: bool = True) -> Text:
+def fitness_plot(points: Sequence[Point], *, width: int, height: int, unit: str = "accuracy") -> Text:
     """The curves of a run, as text with a little colour."""
     from rich.text import Text
 
@@ -268,10 +269,12 @@ def fitness_plot(points: Sequence[Point], *, width: int, height: int, accuracy: 
     for name in ("offspring", "mean", "best"):
         values = [getattr(point, name) for point in points]
         last = next((value for value in reversed(values) if value is not None), None)
-        curves.append(Curve(values, f"{name} {percent(last) if accuracy else plain(last)}"))
+        if is_error(unit):
+            values = [None if value is None else -value for value in values]
+        curves.append(Curve(values, f"{name} {figure(unit, last)}"))
     text = Text(no_wrap=True)
-    unit = 0.01 if accuracy else 1.0
-    for number, line in enumerate(plot(curves, width=width, height=height, unit=unit)):
+    step = 0.01 if is_percent(unit) else 1.0
+    for number, line in enumerate(plot(curves, width=width, height=height, unit=step)):
         if number:
             text.append("\n")
         for piece, owner in line:
@@ -307,7 +310,7 @@ class _View:
             rows.add_row("best", _best(watch, last))
             rows.add_row("mean", watch.figure(last.average_fitness))
             if not watch.planned:
-                before = " before training" if watch.accuracy else ""
+                before = " before training" if watch.unit != "reward" else ""
                 rows.add_row("offspring", f"{watch.figure(last.offspring_fitness)}{before}")
             rows.add_row("networks", _networks(last))
         rows.add_row("time", _time(watch))
@@ -317,7 +320,7 @@ class _View:
             rows.add_row("failed", Text(reasons(watch.failures), style="yellow"))
         yield rows
         if len(watch.points) > 1 and console.size.height >= _LOW_TERMINAL:
-            yield fitness_plot(watch.points, width=width - 1, height=_PLOT_HEIGHT, accuracy=watch.accuracy)
+            yield fitness_plot(watch.points, width=width - 1, height=_PLOT_HEIGHT, unit=watch.unit)
         if not watch.over:
             yield (
                 Text(watch.notice, style="bold yellow") if watch.notice else Text(_doing(watch), style="dim")

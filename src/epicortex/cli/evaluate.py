@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from epicortex.cli import judged
 from epicortex.cli.parsing import Parser, UsageError
 from epicortex.text import NOTHING, cell, clean, json_text, percent
 
@@ -48,15 +49,24 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.worst < 0:
         raise UsageError(f"--worst is {arguments.worst}; it must be at least 0")
     from epicortex.champion.evaluating import evaluate
+    from epicortex.champion.judging import Labelling, Quantities
     from epicortex.data import DataOptions
 
     options = DataOptions(label_column=arguments.label_column, image_column=arguments.image_column)
     found = evaluate(
         arguments.run, arguments.data, part=arguments.part, options=options, data_dir=arguments.data_dir
     )
-    if arguments.json:
+    how = "json" if arguments.json else "csv" if arguments.csv else "text"
+    if isinstance(found, Quantities):
+        own = judged.quantities_json, judged.quantities_csv, judged.quantities_rows
+        _write(found, how, arguments.worst, *own)
+    elif isinstance(found, Labelling):
+        _write(
+            found, how, arguments.worst, judged.labelling_json, judged.labelling_csv, judged.labelling_rows
+        )
+    elif how == "json":
         print(json_text(as_json(found, arguments.worst)))
-    elif arguments.csv:
+    elif how == "csv":
         _write_csv(found)
     else:
         for line in _lines(found, arguments.worst):
@@ -64,6 +74,19 @@ def run(arguments: argparse.Namespace) -> int:
     for reason in found.unreadable:
         print(f"epicortex: {clean(reason)}", file=sys.stderr)
     return 2 if found.unreadable else 0
+
+
+def _write(found: Any, how: str, worst: int, plain: Any, rows: Any, told: Any) -> None:
+    """Print what is no classes."""
+    if how == "json":
+        print(json_text(plain(found, worst)))
+    elif how == "csv":
+        rows(found)
+    else:
+        lines, tables = told(found, worst)
+        for title, table in tables:
+            lines += ["", title, *_aligned(table)]
+        print("\n".join(lines))
 
 
 def as_json(found: Evaluation, worst: int) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from epicortex.cli.parsing import Parser, UsageError, add_plugin, add_trust
-from epicortex.text import clean, percent, plural, shell
+from epicortex.measures import USUAL, figure, named
+from epicortex.text import clean, plural, shell
 
 if TYPE_CHECKING:
     from epicortex.champion.file import Champion
+    from epicortex.data import DataSet
 
 
 def add_arguments(parser: Parser) -> None:
@@ -108,11 +110,24 @@ def _eight_bits(champion: Champion, arguments: argparse.Namespace) -> int:
     print(f"wrote {clean(str(path))} ({len(small):,} bytes; with 32 bits it has {len(whole):,})")
     _say_graph(champion)
     if len(data.y_test):
-        right = [(quantising.answers(model, data.x_test) == data.y_test).mean() for model in (whole, small)]
-        before, after = (percent(float(one)) for one in right)
+        name = USUAL[champion.facts.task]
+        before, after = (
+            figure(name, _worth(quantising.answers(one, data.x_test), data)) for one in (whole, small)
+        )
         tests = plural(len(data.y_test), "test sample")
-        print(f"accuracy  {before} with 32 bits, {after} with 8 bits, on {tests}")
+        print(f"{named(name)}  {before} with 32 bits, {after} with 8 bits, on {tests}")
     return 0
+
+
+def _worth(outputs: Any, data: DataSet) -> float:
+    """The usual figure of what an ONNX file gives for the test set."""
+    from epicortex.evaluation.tallies import labelled, regressed
+
+    if data.task == "regression":
+        return regressed(outputs, data.y_test, data.y_train.mean(0)).r2
+    if data.task == "multilabel":
+        return labelled(outputs >= 1 / 2, data.y_test).f1
+    return float((outputs.argmax(1) == data.y_test).mean())
 
 
 def _say_graph(champion: Champion, *, pixels: bool = False) -> None:
@@ -124,8 +139,17 @@ def _say_graph(champion: Champion, *, pixels: bool = False) -> None:
         white = f" from 0 to {champion.scaling.divisor:g}" if len(shape) == 3 else ""
         sizes = ", ".join(map(str, shape))
         print(f"input   float32 [batch, {sizes}], raw values{white}: scaling is part of it")
-    classes = plural(len(champion.classes), "class", "classes")
-    print(f"output  logits [batch, {len(champion.classes)}] of {classes}, whose names are part of it")
+    from epicortex.champion.exporting import OUTPUT
+
+    one, more = {
+        "classes": ("class", "classes"),
+        "regression": ("target, in its unit", "targets, in their units"),
+        "multilabel": ("label", "labels"),
+    }[champion.facts.task]
+    what, names = OUTPUT[champion.facts.task], plural(len(champion.classes), one, more)
+    print(f"output  {what} [batch, {len(champion.classes)}] of {names}, whose names are part of it")
+    if champion.facts.table is not None and not champion.facts.table.plain:
+        print("table   columns of text are inputs of 0 and 1: the key table of its metadata says which")
 
 
 def _say_c(champion: Champion, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`epicortex predict`: classify pictures or rows of tables; a table for people, JSON or CSV for programs.
+"""`epicortex predict`: what pictures or rows of tables are; a table for people, JSON or CSV for programs.
 
 Pictures are read as in training. Those that do not open are listed, and make the exit code 2.
 """
@@ -9,11 +9,12 @@ import argparse
 import csv
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from epicortex.cli import answers
 from epicortex.cli.parsing import Parser, UsageError
 from epicortex.errors import DataError
 from epicortex.text import cell, clean, json_text, percent
@@ -31,6 +32,7 @@ class Prediction:
 
     file: str
     probabilities: tuple[float, ...] = ()
+    """Those of labels, where a champion gives sets of them; the numbers, where it predicts numbers."""
     unreadable: str | None = None
 
     def ranked(self) -> list[int]:
@@ -60,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     classifier = _loaded(arguments.run)
     shape = classifier.input_shape
     found = list(_tables(arguments.files, shape[0]) if len(shape) == 1 else _files(arguments.files))
-    write = _write_json if arguments.json else _write_csv if arguments.csv else _write_table
+    write = _writers(classifier.facts.task)["json" if arguments.json else "csv" if arguments.csv else "table"]
     unreadable = 0
     with warnings.catch_warnings():
         # Pillow only warns of what is refused here anyway.
@@ -70,6 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
                 unreadable += 1
                 print(f"epicortex: {clean(one.unreadable)}", file=sys.stderr)
     return 2 if unreadable else 0
+
+
+def _writers(task: str) -> dict[str, Callable[..., Iterator[Prediction]]]:
+    """How predictions of a kind are written."""
+    if task == "regression":
+        return {"table": answers.values_table, "csv": answers.values_csv, "json": answers.values_json}
+    if task == "multilabel":
+        return {"table": answers.labels_table, "csv": answers.labels_csv, "json": answers.labels_json}
+    return {"table": _write_table, "csv": _write_csv, "json": _write_json}
 
 
 def _loaded(path: Path) -> Classifier | Portable:
@@ -109,23 +120,26 @@ def predictions(
                 batch.append(Prediction(str(path)))
             except DataError as error:
                 batch.append(Prediction(str(path), unreadable=str(error)))
-        rows = iter(classifier.predict_proba(np.concatenate(values)) if values else ())
+        rows = iter(classifier.answer(np.concatenate(values)) if values else ())
         for one in batch:
             yield one if one.unreadable else Prediction(one.file, tuple(map(float, next(rows))))
 
 
 def _rows(classifier: Classifier | Portable, path: Path, trouble: str | None) -> Iterator[Prediction]:
     """The rows of a table, each under its file and line."""
-    from epicortex.data.readers.table import read_rows
+    from epicortex.champion.evaluating import rows_of
 
     try:
         if trouble is not None:
             raise DataError(trouble)
-        x, lines = read_rows(path, classifier.facts.columns, classifier.input_shape[0])
+        notes: list[str] = []
+        x, lines = rows_of(classifier.facts, path, classifier.input_shape[0], notes)
+        for note in notes:
+            print(f"epicortex: {clean(note)}", file=sys.stderr)
     except DataError as error:
         yield Prediction(str(path), unreadable=str(error))
         return
-    chances = classifier.predict_proba(x) if lines else ()
+    chances = classifier.answer(x) if lines else ()
     for line, row in zip(lines, chances, strict=True):
         yield Prediction(f"{path}:{line}", tuple(map(float, row)))
 

@@ -53,7 +53,7 @@ def watch(
         generations=config.evolution.generations,
         planned=config.evolution.budget == "planned",
         minutes=config.evolution.minutes,
-        accuracy=config.is_accuracy,
+        unit=config.fitness_name,
         loading=True,
     )
     display = displayed(about, quiet=arguments.quiet)
@@ -93,6 +93,10 @@ def watcher(display: Display, config: Config) -> Watcher:
         def reading(self, what: str, done: int, total: int) -> None:
             """Show it."""
             display.reading(what, done, total)
+
+        def maximised(self, fitness: str) -> None:
+            """Write figures accordingly."""
+            display.watch.unit = fitness
 
         def begin(self, state: EcosystemState, history: History) -> None:
             """Show the generations before, too."""

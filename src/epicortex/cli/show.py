@@ -10,12 +10,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.text import NOTHING, clean, count, directed, duration, json_text, percent, plain, plural, times
+from epicortex.measures import USUAL, figure, named
+from epicortex.text import NOTHING, clean, count, directed, duration, json_text, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -154,7 +156,7 @@ def status(story: Story) -> str:
 
     settings = story.run.config.evolution
     progress = Progress.of_history(story.run.history, story.run.config, story.run.plan)
-    if reason := stopping.reason(progress, settings, accuracy=story.run.config.is_accuracy):
+    if reason := stopping.reason(progress, settings, fitness=story.run.config.fitness_name):
         return reason
     command = resume_command(story.run.path, story.run.config)
     if story.run.plan is not None:
@@ -186,12 +188,13 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         yield _front(story.front)
         yield ""
     points = [Point.of(generation) for generation in story.run.history]
-    accuracy = story.run.config.is_accuracy
-    name = "Fitness in percent" if accuracy else "Reward"
+    config = story.run.config
+    accuracy, unit = config.is_accuracy, config.fitness_name
+    name = "Fitness in percent" if accuracy else f"{named(unit)[:1].upper()}{named(unit)[1:]}"
     yield Text(f"{name}, over {plural(len(points), 'generation')}", style="bold")
-    yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT, accuracy=accuracy)
+    yield fitness_plot(points, width=console.width - 1, height=_PLOT_HEIGHT, unit=unit)
     yield ""
-    yield from _lineage(story.lineage, every=every_ancestor, figure=percent if accuracy else plain)
+    yield from _lineage(story.lineage, every=every_ancestor, figure=partial(figure, unit))
     if story.failures:
         failed = plural(story.failures.total(), "training")
         yield ""
@@ -235,8 +238,9 @@ def _front(members: Sequence[Champion]) -> Table:
     for one in members:
         outline, facts = one.outline, one.facts
         time = f"{milliseconds(one):.2f}"
-        tested = percent(facts.test_accuracy)
-        table.add_row(count(outline.parameters), count(outline.cost), time, percent(facts.fitness), tested)
+        tested = figure(USUAL[facts.task], facts.test_accuracy)
+        fitness = figure(facts.fitness_name, facts.fitness)
+        table.add_row(count(outline.parameters), count(outline.cost), time, fitness, tested)
     return table
 
 

@@ -19,6 +19,7 @@ from epicortex.config.ecosystem import (
 )
 from epicortex.config.families import LayeredConfig, ResidualConfig, UnstructuredConfig
 from epicortex.config.section import PartName, Scalar, Section, Side
+from epicortex.measures import is_percent
 
 FORMAT_VERSION = 2
 #: In which section a run of format 1 has what now belongs to a part, and what it was called there.
@@ -96,9 +97,13 @@ class TrainingConfig(Section):
     fitness: str = Field(
         "accuracy",
         pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$",
-        json_schema_extra={"allowed": "accuracy, balanced_accuracy or the name of a registered function"},
+        json_schema_extra={
+            "allowed": "accuracy, balanced_accuracy, r2, mean_absolute_error, f1, f1_micro or the name of a "
+            "registered function"
+        },
     )
-    """What is maximised: accuracy, balanced_accuracy, or the name of a registered function."""
+    """What is maximised: accuracy, balanced_accuracy (classes), r2, mean_absolute_error (regression), f1,
+    f1_micro (multi-label), or the name of a registered function; accuracy stands for r2 and f1, too."""
     fitness_on: Literal["test", "validation"] = "test"
     """The samples that fitness is measured on; with validation the test set is used once, at the end."""
     validation_fraction: float = Field(0.1, gt=0, lt=1)
@@ -155,6 +160,8 @@ class DataConfig(Section):
     """Whether images are read as gray or colour; auto: gray only if every image is."""
     layout: Literal["auto", "channels_first", "channels_last"] = "auto"
     """Where arrays have their channels."""
+    task: Literal["auto", "classes", "regression", "multilabel"] = "auto"
+    """What is predicted: one class, numbers, or sets of labels; auto finds out from the labels."""
     label_column: str | None = None
     """The column of a table that holds the class; by default one named label, class, target or y."""
     image_column: str | None = None
@@ -242,8 +249,12 @@ class Config(Section):
     @property
     def is_accuracy(self) -> bool:
         """Whether fitness is an accuracy, a fraction from 0 to 1 that people read as percent."""
-        learns = self.evaluator in ("backprop", "es")
-        return learns and self.training.fitness in ("accuracy", "balanced_accuracy")
+        return is_percent(self.fitness_name)
+
+    @property
+    def fitness_name(self) -> str:
+        """What fitness is: `training.fitness` where networks learn from data, else a reward."""
+        return self.training.fitness if self.evaluator in ("backprop", "es") else "reward"
 
 
 #: Fields that may differ between a run and its continuation, since they change no result of a generation.

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epicortex.data.answers import strata
+from epicortex.data.columns import Columns
 from epicortex.data.dataset import DEEP, DataSet, LabelKind
 from epicortex.data.options import DataOptions
 from epicortex.data.splits import split_groups, split_validation
 from epicortex.data.values import measure, signals
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
+from epicortex.measures import TaskKind
 
 SPLIT_SEED = 2_718_281
 """Of the test part that is split off: fixed, so that every run is judged by the same samples."""
@@ -41,6 +44,9 @@ class Part:
         return self.names[index] if self.names is not None else f"sample {index}"
 
 
+Encode = Callable[[dict[str, Part]], tuple[dict[str, Part], Columns, list[str]]]
+
+
 def assemble(
     name: str,
     parts: dict[str, Part],
@@ -53,10 +59,15 @@ def assemble(
     bits: int = DEEP,
     kind: LabelKind = "text",
     columns: Sequence[str] = (),
+    task: TaskKind = "classes",
+    encode: Encode | None = None,
 ) -> DataSet:
-    """Make the data set of `parts` (train, and test and val where there are such). `gather` picks rows."""
+    """Make the data set of `parts` (train, and test and val where there are such). `gather` picks rows.
+
+    `encode` makes inputs of the cells of a table, once it is known which rows are learnt from.
+    """
     notes = list(notes)
-    if len(classes) < 2:
+    if task == "classes" and len(classes) < 2:
         raise DataError(f"{name} has only the class {listing(classes)}; at least two are needed")
     parts = dict(parts)
     images = parts["train"].x.ndim > 2
@@ -64,11 +75,18 @@ def assemble(
     for part in ("test", "val"):
         # Without groups a validation set is drawn when the run begins.
         if part not in parts and (part == "test" or parts["train"].groups is not None):
-            notes += _split_off(part, parts, hashes, options, gather)
+            notes += _split_off(part, parts, hashes, options, gather, task)
     _check_groups(name, parts)
+    table = None
+    if encode is not None:
+        parts, table, told = encode(parts)
+        notes += told
     train, test, val = parts["train"], parts["test"], parts.get("val")
-    _check_counts(name, train, classes, options, numbers=kind == "integer")
-    notes += _small_classes(parts, classes)
+    if task == "classes":
+        _check_counts(name, train, classes, options, numbers=kind == "integer")
+        notes += _small_classes(parts, classes)
+    else:
+        notes += _check_answers(name, parts, classes, task)
     notes += _leaks(parts, hashes)
     notes += [] if images else signals(train.x)
     return DataSet(
@@ -83,8 +101,10 @@ def assemble(
         scaling=measure(train.x, divisor),
         notes=tuple(notes),
         bits=bits,
-        columns=tuple(columns),
+        columns=tuple(columns) if table is None else table.inputs,
         label_kind=kind,
+        task=task,
+        table=table,
     )
 
 
@@ -94,13 +114,15 @@ def _split_off(
     hashes: dict[str, list[bytes]],
     options: DataOptions,
     gather: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    task: TaskKind,
 ) -> list[str]:
     """Put another part beside `train`; identical images stay together, or it would ask what was taught."""
     whole, marks = parts["train"], hashes["train"]
     if whole.groups is not None:
-        rows, held = split_groups(whole.y, whole.groups, options.test_fraction, SPLIT_SEED)
+        rows, held = split_groups(strata(whole.y, task), whole.groups, options.test_fraction, SPLIT_SEED)
     else:
-        rows, held = split_validation(whole.y, options.test_fraction, np.random.default_rng(SPLIT_SEED))
+        rng = np.random.default_rng(SPLIT_SEED)
+        rows, held = split_validation(strata(whole.y, task), options.test_fraction, rng)
     if marks and whole.groups is None:
         taught = {marks[row] for row in rows}
         back = np.array([marks[row] in taught for row in held], bool)
@@ -142,7 +164,7 @@ def _check_counts(
     if numbers and len(few) > FEW:
         raise DataError(
             f"{name}: the label has {len(classes)} different numbers in {len(train.y)} samples, like a "
-            "quantity; only classes can be predicted: make it a few classes, such as low, middle and high"
+            "quantity: --data.task regression predicts it as one"
         )
     if len(few):
         small = listing([f"{classes[label]} ({counts[label]})" for label in few])
@@ -150,6 +172,23 @@ def _check_counts(
             f"{name}: too few training samples in the class {small}; "
             f"at least {options.min_per_class} are needed (--data.min-per-class)"
         )
+
+
+def _check_answers(name: str, parts: dict[str, Part], names: tuple[str, ...], task: TaskKind) -> list[str]:
+    """Refuse what cannot be learnt, and tell of labels that hardly can."""
+    y = parts["train"].y
+    if task == "regression":
+        same = [names[place] for place in range(y.shape[1]) if len(y) and (y[:, place] == y[0, place]).all()]
+        if same:
+            raise DataError(f"{name}: {listing(same)} is the same number in all training samples")
+        return []
+    counts = y.sum(axis=0, dtype=np.int64)
+    if not ((counts > 0) & (counts < len(y))).any():
+        raise DataError(f"{name}: no label stands at some training samples and not at others")
+    few = [f"{shown(names[place])} ({counts[place]})" for place in np.flatnonzero(counts < FEW)]
+    notes = [f"labels with fewer than {FEW} training samples: {listing(few)}"] if few else []
+    every = [names[place] for place in np.flatnonzero(counts == len(y))]
+    return notes + ([f"labels of every training sample: {listing(every)}"] if every else [])
 
 
 def _small_classes(parts: dict[str, Part], classes: tuple[str, ...]) -> list[str]:

@@ -17,7 +17,10 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from epicortex.data import cachefile
+from epicortex.data.answers import strata
+from epicortex.data.columns import Columns
 from epicortex.errors import DataError, UnwritableError
+from epicortex.measures import TaskKind
 
 if TYPE_CHECKING:
     import torch
@@ -97,7 +100,8 @@ class DataSet:
     """A prepared data set. The arrays are never written to; mapped ones share their pages between processes.
 
     Images are uint8 [N, channels, *spatial], or float32 where uint8 cannot hold their values; tables are
-    float32 [N, columns]. Labels are int64 [N], from 0 to len(classes) - 1. The test part may be empty.
+    float32 [N, columns]. Labels are int64 [N], from 0 to len(classes) - 1; for regression they are float32
+    [N, targets], in the unit of the data, and sets of labels uint8 [N, labels]. The test part may be empty.
     """
 
     name: str
@@ -119,6 +123,10 @@ class DataSet:
     """The names of a table's columns, in the order of the inputs, where it has names."""
     label_kind: LabelKind = "text"
     """What the labels were before they became names of classes, so that a champion answers likewise."""
+    task: TaskKind = "classes"
+    """What is predicted; where it is not a class, `classes` are the names of the targets or labels."""
+    table: Columns | None = None
+    """How the columns of a table file become inputs."""
     digest: str = field(default="")
     """A hash of all that can change a result: arrays, classes, scaling. Computed if not given."""
 
@@ -129,7 +137,8 @@ class DataSet:
 
     def __repr__(self) -> str:
         sizes = f"{len(self.x_train)} training and {len(self.x_test)} test samples of {self.input_shape}"
-        return f"<DataSet {self.name}: {sizes}, {len(self.classes)} classes>"
+        what = {"classes": "classes", "regression": "targets", "multilabel": "labels"}[self.task]
+        return f"<DataSet {self.name}: {sizes}, {len(self.classes)} {what}>"
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -137,13 +146,33 @@ class DataSet:
         return tuple(self.x_train.shape[1:])
 
     def class_counts(self) -> dict[str, int]:
-        """How many training samples each class has."""
-        counts = np.bincount(self.y_train, minlength=len(self.classes))
+        """How many training samples each class, or label, has; of numbers nothing."""
+        if self.task == "regression":
+            return {}
+        if self.task == "multilabel":
+            counts = self.y_train.sum(axis=0, dtype=np.int64)
+        else:
+            counts = np.bincount(self.y_train, minlength=len(self.classes))
         return dict(zip(self.classes, counts.tolist(), strict=True))
+
+    @property
+    def targets(self) -> Scaling | None:
+        """How numbers become what networks learn: mean 0 and deviation 1 of the training part, each."""
+        if self.task != "regression":
+            return None
+        mean, std = (np.asarray(f(self.y_train, axis=0, dtype=np.float64)) for f in (np.mean, np.std))
+        std[~(std > 1e-12 * np.maximum(1, np.abs(mean)))] = 1.0
+        return Scaling(1.0, tuple(mean.tolist()), tuple(std.tolist()))
+
+    def strata(self) -> np.ndarray:
+        """What the training part is split by."""
+        return strata(self.y_train, self.task)
 
     def compute_digest(self) -> str:
         """The content's hash, computed anew."""
-        sha = hashlib.sha256(json.dumps([FORMAT, self.classes, self.scaling.to_json()]).encode())
+        about: list[Any] = [FORMAT, self.classes, self.scaling.to_json()]
+        about += [] if self.task == "classes" else [self.task]
+        sha = hashlib.sha256(json.dumps(about).encode())
         for name, array in self._arrays().items():
             sha.update(f"{name} {array.dtype.str} {array.shape}".encode())
             for chunk in cachefile.chunks(array):
@@ -186,6 +215,8 @@ class DataSet:
                 bits=about.get("bits", DEEP),
                 columns=tuple(about.get("columns", ())),
                 label_kind=about.get("label_kind", "text"),
+                task=about.get("task", "classes"),
+                table=None if about.get("table") is None else Columns.from_json(about["table"]),
                 path=path.absolute(),
                 **arrays,
             )
@@ -216,6 +247,8 @@ class DataSet:
             "bits": self.bits,
             "columns": list(self.columns),
             "label_kind": self.label_kind,
+            "task": self.task,
+            "table": None if self.table is None else self.table.to_json(),
         }
         return {"epicortex.data": json.dumps(about)}
 
@@ -281,6 +314,9 @@ def _check(data: DataSet) -> None:
             raise DataError(
                 f"x_{part} is {x.dtype} {x.shape[1:]}, x_train {kind} {shape}: they must be alike"
             )
+        if data.task != "classes":
+            _check_answers(data, part, y, len(x))
+            continue
         if y.dtype != np.int64 or y.shape != (len(x),):
             raise DataError(
                 f"y_{part} is {y.dtype} {y.shape}: one int64 label for each of {len(x)} is needed"
@@ -289,6 +325,18 @@ def _check(data: DataSet) -> None:
             raise DataError(
                 f"y_{part} has labels from {y.min()} to {y.max()} for {len(data.classes)} classes"
             )
+
+
+def _check_answers(data: DataSet, part: str, y: np.ndarray, samples: int) -> None:
+    """Numbers and sets of labels have a column for each name."""
+    dtype, count = np.float32 if data.task == "regression" else np.uint8, len(data.classes)
+    if y.dtype != dtype or y.shape != (samples, count):
+        raise DataError(
+            f"y_{part} is {y.dtype} {y.shape}: {np.dtype(dtype)} [{samples}, {count}] is needed "
+            f"for {data.task}"
+        )
+    if not (np.isfinite(y).all() if data.task == "regression" else (y <= 1).all()):
+        raise DataError(f"y_{part} has values that cannot be, for {data.task}")
 
 
 def _about(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
@@ -310,8 +358,10 @@ def _about(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
         )
     ):
         raise DataError(f"{path} does not describe a data set of EpiCortex")
-    if about.get("bits", DEEP) not in range(8, DEEP + 1) or about.get("label_kind", "text") not in get_args(
-        LabelKind
+    if (
+        about.get("bits", DEEP) not in range(8, DEEP + 1)
+        or about.get("label_kind", "text") not in get_args(LabelKind)
+        or about.get("task", "classes") not in get_args(TaskKind)
     ):
         raise DataError(f"{path} does not describe a data set of EpiCortex")
     if about["format"] != FORMAT:

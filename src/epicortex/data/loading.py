@@ -24,14 +24,15 @@ from epicortex.data.readers.folder import from_folder
 from epicortex.data.readers.items import from_collections, is_collection
 from epicortex.data.readers.labelled import from_labels, labels_beside
 from epicortex.data.readers.npz import from_npz
-from epicortex.data.readers.table import from_csv, from_parquet
+from epicortex.data.readers.parquet import from_parquet
+from epicortex.data.readers.table import from_csv
 from epicortex.data.scanning import Listing, class_folders, scan
 from epicortex.errors import DataError, UnwritableError
 
 DEFAULTS = DataOptions()
 _FILES: dict[str, Callable[..., DataSet]] = {".npz": from_npz, ".csv": from_csv, ".parquet": from_parquet}
 #: Counts up when sources are read otherwise than before, so that no cache of before is taken.
-_READING = 2
+_READING = 3
 #: How much of the sources is read to tell that they are the same: some megabytes at most.
 _SAMPLED_FILES = 64
 _SAMPLED_BLOCKS = 8

@@ -14,6 +14,7 @@ from epicortex.errors import DataError
 Channels = Literal["auto", "gray", "rgb"]
 Layout = Literal["auto", "channels_first", "channels_last"]
 Unreadable = Literal["skip", "refuse"]
+Asked = Literal["auto", "classes", "regression", "multilabel"]
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total); total is 0 where it is not known."""
@@ -35,8 +36,11 @@ class DataOptions:
     """"gray", "rgb", or "auto": gray only if every image is."""
     layout: Layout = "auto"
     """Where arrays have their channels."""
+    task: Asked = "auto"
+    """What is predicted: one class, numbers, or sets of labels; "auto" finds out from the labels."""
     label_column: str | None = None
-    """The column of a table that holds the class; None looks for label, class, target or y."""
+    """The column of a table that holds the class; None looks for label, class, target or y.
+    Several, with commas between them, hold a number each, or 0 and 1 for a label each."""
     image_column: str | None = None
     """The column of a CSV file that names pictures; None looks for one whose cells end like pictures."""
     group_column: str | None = None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from epicortex.data import answers
 from epicortex.data.dataset import LabelKind
 from epicortex.data.readers.pictures import ENDINGS, Source
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
+from epicortex.measures import TaskKind
 
 SPLITS = {
     "train": "train",
@@ -38,10 +40,25 @@ class Listing:
     """What must not be in two parts at once, such as a patient: by picture."""
     kind: LabelKind = "text"
     """What the labels are."""
+    task: TaskKind = "classes"
+    """What is predicted of a picture."""
+    outputs: tuple[str, ...] = ()
+    """The names of the numbers, or of the labels, where that is not a class."""
 
     def paths(self) -> list[Source]:
         """All pictures, in order."""
         return [path for files in self.files.values() for path, _ in files]
+
+    def labels(self) -> list[tuple[Source, str]]:
+        """All pictures with their labels, in order."""
+        return [one for files in self.files.values() for one in files]
+
+    def settle(self, asked: str, columns: Sequence[str] = ("label",)) -> None:
+        """Find out, from the labels, what is predicted; or take what was asked for."""
+        cells = {part: [label for _, label in files] for part, files in self.files.items()}
+        self.task, outputs, notes = answers.settled(cells, asked, str(self.root), columns)
+        self.outputs = tuple(outputs)
+        self.notes += notes
 
     def call(self, source: Source) -> str:
         """What a picture is called when it has to be named."""

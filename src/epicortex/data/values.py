@@ -45,10 +45,10 @@ def channels_first(x: np.ndarray, layout: Layout, name: str) -> np.ndarray:
     return x if layout == "channels_first" else np.moveaxis(x, -1, 1)
 
 
-def as_inputs(parts: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], float]:
+def as_inputs(parts: Mapping[str, np.ndarray], *, holes: bool = False) -> tuple[dict[str, np.ndarray], float]:
     """All parts as uint8 (images of whole numbers up to 255) or float32, and the scaling's divisor.
 
-    No value changes: what a champion takes later is what it was evolved on.
+    No value changes: what a champion takes later is what it was evolved on. With `holes`, NaN may be there.
     """
     for name, x in parts.items():
         if x.dtype.kind not in "buif":
@@ -62,7 +62,7 @@ def as_inputs(parts: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], f
         # Whole numbers up to 1 are a mask, not an almost black picture.
         top = max((int(x.max()) for x in parts.values() if x.size), default=0)
         return {name: _to_bytes(x) for name, x in parts.items()}, 1.0 if top <= 1 else 255.0
-    return {name: _to_float(x, name) for name, x in parts.items()}, 1.0
+    return {name: _to_float(x, name, holes=holes) for name, x in parts.items()}, 1.0
 
 
 def measure(x: np.ndarray, divisor: float) -> Scaling:
@@ -143,7 +143,10 @@ def _plain_labels(y: np.ndarray, name: str) -> np.ndarray:
         y = np.char.decode(y, "latin1")
     if y.dtype.kind == "f":
         if not (np.isfinite(y).all() and (y == np.rint(y)).all() and (np.abs(y) < 2**53).all()):
-            raise DataError(f"{name} holds fractions; classes are needed, whole numbers or names")
+            raise DataError(
+                f"{name} holds fractions; classes are whole numbers or names, and --data.task regression "
+                "takes numbers for a quantity"
+            )
         y = y.astype(np.int64)
     if y.dtype.kind in "biu":
         if y.dtype == np.uint64 and len(y) and y.max() > np.iinfo(np.int64).max:
@@ -173,12 +176,13 @@ def _to_bytes(x: np.ndarray) -> np.ndarray:
     return out
 
 
-def _to_float(x: np.ndarray, name: str) -> np.ndarray:
+def _to_float(x: np.ndarray, name: str, *, holes: bool = False) -> np.ndarray:
     with np.errstate(over="ignore"):
         out = np.ascontiguousarray(x, dtype=np.float32)
     for number, chunk in enumerate(chunks(out)):
-        if not np.isfinite(chunk).all():
-            rows = np.flatnonzero(~np.isfinite(chunk).reshape(len(chunk), -1).all(axis=1))
+        sound = ~np.isinf(chunk) if holes else np.isfinite(chunk)
+        if not sound.all():
+            rows = np.flatnonzero(~sound.reshape(len(chunk), -1).all(axis=1))
             row = number * len(next(chunks(out))) + int(rows[0])
             raise DataError(
                 f"{name} has values that are missing, infinite or too large, first in sample {row}"

@@ -254,7 +254,7 @@ class PlannedBudget:
         outputs = family.outline(family.encode(state.networks[0].phenotype)[0]).outputs
         left = set(spared if flip else range(outputs))
         for network in state.networks:
-            if _knows_mirrored(network, outputs):
+            if _knows_mirrored(network, 1 / outputs if self._config.is_accuracy else 0.0):
                 left = set()
             left -= {
                 number
@@ -273,11 +273,10 @@ class PlannedBudget:
         return smaller if min(smaller) >= _SMALLEST else None
 
 
-def _knows_mirrored(network: Individual, outputs: int) -> bool:
+def _knows_mirrored(network: Individual, chance: float) -> bool:
     """Whether a network that never saw a mirrored image does nearly as well on them, all in all."""
     if network.fitness is None or "mirrored" not in network.measures:
         return False
-    chance = 1 / outputs
     known, mirrored = network.fitness - chance, network.measures["mirrored"] - chance
     return known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known
 

@@ -14,7 +14,7 @@ from epicortex.ecosystem import budget, census
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState
-from epicortex.text import plain
+from epicortex.measures import figure, is_percent
 
 Limit: TypeAlias = Literal["target", "generations", "trainings", "plateau", "minutes"]
 """The setting in the section `evolution` that ends a run."""
@@ -91,12 +91,14 @@ def _planned_limit(plan: Plan | None, settings: EvolutionConfig) -> Limit | None
     return limit if asked <= plan.until else None
 
 
-def reason(progress: Progress, settings: EvolutionConfig, *, accuracy: bool = True) -> str | None:
-    """Why the run ends here, in words; None while it goes on. An accuracy is written as percent."""
+def reason(progress: Progress, settings: EvolutionConfig, *, fitness: str = "accuracy") -> str | None:
+    """Why the run ends here, in words; None while it goes on. `fitness` says how the target is written."""
     match limit_reached(progress, settings):
         case "target":
             assert settings.target is not None
-            target = f"{100 * settings.target:g} %" if accuracy else plain(settings.target)
+            target = figure(fitness, settings.target)
+            if is_percent(fitness):
+                target = f"{100 * settings.target:g} %"
             return f"the target of {target} is reached"
         case "generations":
             return f"all {settings.generations} generations are done"

@@ -26,11 +26,14 @@ from epicortex.evaluation.evaluator import Evaluator, Pace
 from epicortex.evaluation.figures import Verdict, counted, fit_temperature
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
+from epicortex.evaluation.goals import Goal, check
 from epicortex.evaluation.groups import ParameterGroups
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
 from epicortex.evaluation.samples import class_weights, fitness_samples, split
+from epicortex.evaluation.tallies import labelled, regressed
 from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
 from epicortex.families.family import Family, HasAverages, HasMemory, Shape
+from epicortex.measures import USUAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +72,7 @@ class Backprop:
             )
         own = {self.training.fitness: self.fitness} if self.fitness else None
         check_training(self.training, data=data, fitness=own, optimiser=self.optimiser)
+        check(self.training, data.task, own=self.fitness is not None)
         if self.training.optimiser_state == "inherited":
             _check_memory(self.family, self.training.optimiser, own=self.optimiser is not None)
 
@@ -90,27 +94,32 @@ class Backprop:
         )
 
     def test(self, phenotype: Any, data: DataSet | None) -> float | None:
-        """The accuracy on the test set, where there is one that fitness was not measured on."""
-        if data is None or self.training.fitness_on == "test" or not len(data.y_test):
-            return None
-        return scoring.score(phenotype, self.family, data, "test").accuracy
+        """The usual figure on the test set, where there is one that fitness was not measured on."""
+        return self.judge(phenotype, data).figure
 
     def judge(self, phenotype: Any, data: DataSet | None) -> Verdict:
         """What the test set says, class by class, and the temperature that the validation set asks for."""
         if data is None or self.training.fitness_on == "test":
             return Verdict()
-        cpu, classes = torch.device("cpu"), len(data.classes)
-        _, held = fitness_samples(data, self.training, self.seed, cpu)
-        logits = scoring.logits(phenotype, self.family, held, classes)
-        learnt = data.x_val is not None and np.may_share_memory(data.x_val, data.x_train)
-        temperature = None if learnt else fit_temperature(logits.numpy(), held.labels.numpy())
+        cpu, classes, goal = torch.device("cpu"), len(data.classes), Goal.of(data)
+        temperature = None
+        if goal.task == "classes":
+            _, held = fitness_samples(data, self.training, self.seed, cpu)
+            logits = scoring.logits(phenotype, self.family, held, classes)
+            learnt = data.x_val is not None and np.may_share_memory(data.x_val, data.x_train)
+            temperature = None if learnt else fit_temperature(logits.numpy(), held.labels.numpy())
         if not len(data.y_test):
             return Verdict(temperature=temperature)
         samples = split(data, "test", cpu)
         logits = scoring.logits(phenotype, self.family, samples, classes)
         fitness = None
-        if self.training.fitness != "accuracy":
-            fitness = scoring.measured(logits, samples.labels, self.training, self.fitness).fitness
+        if self.training.fitness != USUAL[goal.task]:
+            fitness = scoring.measured(logits, samples.labels, self.training, self.fitness, goal).fitness
+        if goal.task == "regression":
+            found = regressed(goal.answers(logits).numpy(), data.y_test, data.y_train.mean(0), fitness)
+            return Verdict(regression=found)
+        if goal.task == "multilabel":
+            return Verdict(labels=labelled((logits > 0).numpy(), data.y_test, fitness))
         return Verdict(
             counted(logits.argmax(1).numpy(), samples.labels.numpy(), classes, fitness), temperature
         )
@@ -134,6 +143,7 @@ class Trainer:
         self.family = family
         self.training = training
         self.fitness = fitness
+        self.goal = Goal.of(data)
         self.classes = len(data.classes)
         self.device = find_device(training.device)
         self.accelerated = self.device.type != "cpu" if accelerated is None else accelerated
@@ -185,7 +195,8 @@ class _TorchModel:
             self._network, flat=shop.elementwise, exempt=training.decay == "weights"
         )
         self._optimiser = shop.optimiser(self._groups.parameters(), **training.optimiser_arguments)
-        _scale(self._optimiser, "lr", self._job.rate * factors.get("rate", 1.0))
+        suited = shop.goal.rate(training.optimiser)
+        _scale(self._optimiser, "lr", self._job.rate * factors.get("rate", 1.0) * suited)
         _scale(self._optimiser, "weight_decay", factors.get("decay", 1.0))
         self._rates = [group.get("lr") for group in self._optimiser.param_groups]
         self._step = _closure_step if needs_closure(self._optimiser) else _plain_step
@@ -239,9 +250,8 @@ class _TorchModel:
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         shop = self._shop
-        return functional.cross_entropy(
-            self._network(x), y, weight=shop.class_weights, label_smoothing=shop.training.label_smoothing
-        )
+        weight, smoothing = shop.class_weights, shop.training.label_smoothing
+        return shop.goal.loss(self._network(x), y, weight=weight, smoothing=smoothing)
 
 
 def _smaller(images: Tensor, size: Shape | None) -> Tensor:

@@ -21,6 +21,7 @@ from epicortex.errors import ConfigError
 from epicortex.evaluation.evaluator import NetworkFailed, Pace
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.flat import ELEMENTWISE
+from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser
 from epicortex.evaluation.samples import Samples, class_weights, fitness_samples, spread
 from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
@@ -88,6 +89,7 @@ class NativeTrainer:
         self.family = family
         self.training = training
         self.fitness = fitness
+        self.goal = Goal.of(data)
         self.scaling = native.Scaling(data.scaling.divisor, data.scaling.mean, data.scaling.std)
         learnt, measured = fitness_samples(data, training, seed, torch.device("cpu"))
         self.learnt, self.measured = _Rows(learnt), _Rows(measured)
@@ -97,7 +99,8 @@ class NativeTrainer:
         weights = None
         if training.class_weights == "balanced":
             weights = class_weights(learnt.labels, len(data.classes)).tolist()
-        self.loss = native.CrossEntropy(training.label_smoothing, weights)
+        self.rate = self.goal.rate(training.optimiser)
+        self.loss = self.goal.native(training.label_smoothing, weights)
 
     def run(
         self,
@@ -143,7 +146,7 @@ class _NativeModel:
         self._stepper = _Stepper(
             self._at(course.size if course else None),
             training,
-            self._job.rate * factors.get("rate", 1.0),
+            self._job.rate * factors.get("rate", 1.0) * self._shop.rate,
             factors.get("decay", 1.0),
         )
         self._inherits = training.optimiser_state == "inherited"
@@ -211,7 +214,8 @@ class _Rows:
     def __init__(self, samples: Samples) -> None:
         # No copy, unless somebody handed over a view, such as every fourth sample.
         self.x: NDArray[Any] = np.ascontiguousarray(samples.x.numpy())
-        self.y: NDArray[np.int64] = samples.y.numpy().astype(np.int64)
+        y = samples.y.numpy()
+        self.y: NDArray[Any] = y.astype(np.int64) if y.ndim == 1 else np.ascontiguousarray(y, np.float32)
         index = samples.index
         self.whole = index is None
         self.rows: NDArray[np.int64] = np.arange(len(self.y)) if index is None else index.numpy()

@@ -27,6 +27,7 @@ from epicortex.evaluation.policies import policy_of
 from epicortex.evaluation.sight import Sight, seen
 from epicortex.evaluation.variants import Rebuilt, Variants, Vector
 from epicortex.families.family import Family
+from epicortex.measures import MEASURES, USUAL
 from epicortex.tasks import Policy, Task
 
 if TYPE_CHECKING:
@@ -67,10 +68,15 @@ class EvolutionStrategy:
 
     def check(self, data: DataSet | None) -> None:
         """There must be something to learn from."""
+        from epicortex.evaluation.goals import check
+
         if data is None and self.task is None:
             raise ConfigError("evaluator: es needs a task or a data set")
-        if data is not None and self.training.fitness not in ("accuracy", "balanced_accuracy"):
-            raise ConfigError("evaluator: es on labelled data takes training.fitness accuracy")
+        if data is None:
+            return
+        if self.training.fitness not in MEASURES:
+            raise ConfigError(f"evaluator: es on labelled data takes training.fitness {USUAL[data.task]}")
+        check(self.training, data.task, own=False)
 
     def open(self, data: DataSet | None) -> Guarded:
         """The strategy in this process."""

@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epicortex.evaluation.tallies import LabelSets, Regressed
+
 Floats = NDArray[np.float64]
 
 #: The normal deviate of a two-sided interval of 95 %.
@@ -133,6 +135,17 @@ class Verdict:
 
     test: Tested | None = None
     temperature: float | None = None
+    regression: Regressed | None = None
+    labels: LabelSets | None = None
+
+    @property
+    def figure(self) -> float | None:
+        """What is shown of the test set in any case: accuracy, R² or macro F1; None where there is none."""
+        if self.test is not None:
+            return self.test.accuracy
+        if self.regression is not None:
+            return self.regression.r2
+        return None if self.labels is None else self.labels.f1
 
 
 def counted(predictions: Any, labels: Any, classes: int, fitness: float | None = None) -> Tested:
@@ -158,6 +171,18 @@ def probabilities(logits: Any, temperature: float | None = None) -> Floats:
     scaled = np.asarray(logits, np.float64) / (temperature or 1.0)
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     result: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return result
+
+
+def sigmoid(logits: Any) -> Floats:
+    """The probability of each label, by itself, in double precision.
+
+    >>> sigmoid([[0.0, -1000.0]]).tolist()
+    [[0.5, 0.0]]
+    """
+    values = np.asarray(logits, np.float64)
+    small = np.exp(-np.abs(values))
+    result: Floats = np.where(values >= 0, 1.0, small) / (1.0 + small)
     return result
 
 

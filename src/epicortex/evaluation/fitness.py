@@ -1,4 +1,4 @@
-"""What is maximised: accuracy, balanced accuracy, or a function of the user's.
+"""What is maximised: accuracy, balanced accuracy, R², minus an error, F1, or a function of the user's.
 
 A file can only name a fitness; the function itself is handed over by the running program.
 """
@@ -15,7 +15,8 @@ from epicortex.errors import ConfigError
 from epicortex.text import nearest
 
 FitnessFunction: TypeAlias = Callable[[Tensor, Tensor], float]
-"""A function (logits [samples, classes], labels [samples]) -> fitness; higher is better."""
+"""A function (logits [samples, classes], labels [samples]) -> fitness; higher is better. For regression it
+gets the values and the right ones [samples, targets], for sets of labels logits and 0 or 1 for each label."""
 
 
 def accuracy(predictions: Tensor, labels: Tensor) -> float:
@@ -48,9 +49,65 @@ def confusion_matrix(predictions: Tensor, labels: Tensor, classes: int) -> Tenso
     return torch.bincount(labels * classes + predictions, minlength=classes**2).reshape(classes, classes)
 
 
+def r2(predictions: Tensor, values: Tensor) -> float:
+    """The part of the variance [samples, targets] that is explained, the mean over targets.
+
+    As in scikit-learn, a target that never changes counts 1 where it is met exactly, else 0.
+
+    >>> r2(torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([[1.0], [2.0], [3.0]]))
+    0.5
+    """
+    rest = ((predictions.double() - values.double()) ** 2).sum(0)
+    whole = ((values.double() - values.double().mean(0)) ** 2).sum(0)
+    explained = torch.where(whole > 0, 1 - rest / whole.clamp(min=1e-300), (rest == 0).double())
+    return float(explained.mean())
+
+
+def mean_absolute_error(predictions: Tensor, values: Tensor) -> float:
+    """Minus the mean distance from the right value, in the unit of the data.
+
+    >>> mean_absolute_error(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.5], [1.5]]))
+    -0.5
+    """
+    return -float((predictions.double() - values.double()).abs().mean())
+
+
+def f1(predictions: Tensor, labels: Tensor) -> float:
+    """The mean over the labels of their F1 (macro); labels that no sample has are left out.
+
+    >>> f1(torch.tensor([[1, 0], [1, 1]]), torch.tensor([[1, 0], [0, 1]]))
+    0.8333333333333333
+    """
+    right, given, there = _hits(predictions, labels)
+    present = there > 0
+    if not bool(present.any()):
+        return 0.0
+    return float((2 * right[present] / (given[present] + there[present])).mean())
+
+
+def f1_micro(predictions: Tensor, labels: Tensor) -> float:
+    """The F1 of all labels of all samples together.
+
+    >>> f1_micro(torch.tensor([[1, 0], [1, 1]]), torch.tensor([[1, 0], [0, 1]]))
+    0.8
+    """
+    right, given, there = (float(one.sum()) for one in _hits(predictions, labels))
+    return 2 * right / (given + there) if given + there else 0.0
+
+
+def _hits(predictions: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For each label how often it was given rightly, given at all, and there."""
+    right, given, there = (predictions * labels).sum(0), predictions.sum(0), labels.sum(0)
+    return right.double(), given.double(), there.double()
+
+
 BUILT_IN: Final[Mapping[str, Callable[[Tensor, Tensor], float]]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
+    "r2": r2,
+    "mean_absolute_error": mean_absolute_error,
+    "f1": f1,
+    "f1_micro": f1_micro,
 }
 
 

@@ -1,4 +1,4 @@
-"""Labelled data for models that are no modules, or that learn without gradients: losses and accuracies."""
+"""Labelled data for models that are no modules, or that learn without gradients: losses and fitness."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Sums
 from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.evaluation.fitness import BUILT_IN, accuracy
+from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.samples import Samples, draw_batches, fitness_samples, split
 from epicortex.evaluation.variants import Rebuilt, Stacked, Variants
 from epicortex.families.family import Family
+from epicortex.measures import USUAL
 
 _CHUNK: Final = 512
 
 
 class Labelled:
-    """A data set as something to learn from: lower loss on batches is better, fitness is an accuracy."""
+    """A data set as something to learn from: lower loss on batches is better."""
 
     def __init__(self, data: DataSet, training: TrainingConfig, seed: int) -> None:
         self._training = training
         self._data = data
+        self._goal = Goal.of(data)
         self._device = torch.device("cpu")
         self._learnt, self._measured = fitness_samples(data, training, seed, self._device)
 
@@ -41,26 +42,27 @@ class Labelled:
         """Minus the loss on one batch after another."""
         while True:
             for chosen in draw_batches(len(self._learnt), self._training, rng):
-                yield Batch(*self._learnt.batch(chosen))
+                yield Batch(self._goal, *self._learnt.batch(chosen))
 
     def fitness(self, model: Any, pace: Callable[[], None]) -> tuple[float, Sums]:
-        """The accuracy on the samples that fitness is measured on; nothing is added up."""
-        predictions = self._predicted(model, self._measured, pace)
-        return float(BUILT_IN[self._training.fitness](predictions, self._measured.labels)), {}
+        """The worth of the answers on the samples that fitness is measured on; nothing is added up."""
+        outputs = self._outputs(model, self._measured, pace)
+        return self._goal.fitness(self._training.fitness, outputs, self._measured.labels), {}
 
     def tested(self, model: Any) -> float | None:
-        """The accuracy on the test set, where there is one that fitness was not measured on."""
+        """The usual figure on the test set, where there is one that fitness was not measured on."""
         if self._training.fitness_on == "test" or not len(self._data.y_test):
             return None
         samples = split(self._data, "test", self._device)
-        return float(accuracy(self._predicted(model, samples, lambda: None), samples.labels))
+        outputs = self._outputs(model, samples, lambda: None)
+        return self._goal.fitness(USUAL[self._goal.task], outputs, samples.labels)
 
-    def _predicted(self, model: Any, samples: Samples, pace: Callable[[], None]) -> Tensor:
+    def _outputs(self, model: Any, samples: Samples, pace: Callable[[], None]) -> Tensor:
         found = []
         with fixed_arithmetic(self._device):
             for x in samples.chunks(_CHUNK):
                 pace()
-                found.append(_logits(model, x).argmax(1))
+                found.append(_logits(model, x))
         return torch.cat(found)
 
 
@@ -68,21 +70,19 @@ class Labelled:
 class Batch:
     """What models are worth on one batch: minus their loss."""
 
+    goal: Goal
     x: Tensor
     labels: Tensor
 
     def __call__(self, model: Any) -> float:
         """Of one model."""
         with fixed_arithmetic(self.x.device):
-            return -float(functional.cross_entropy(_logits(model, self.x), self.labels))
+            return -float(self.goal.loss(_logits(model, self.x), self.labels))
 
     def of_many(self, logits: Callable[[Tensor], Tensor]) -> list[float]:
-        """Of many models that compute at once: a function from inputs to [models, samples, classes]."""
+        """Of many models that compute at once: a function from inputs to [models, samples, outputs]."""
         with fixed_arithmetic(self.x.device), torch.no_grad():
-            chances = logits(self.x).log_softmax(2)
-            places = self.labels.expand(len(chances), -1)[:, :, None]
-            found: list[float] = chances.gather(2, places).mean((1, 2)).tolist()
-        return found
+            return [-float(self.goal.loss(of_one, self.labels)) for of_one in logits(self.x)]
 
 
 def _logits(model: Any, x: Tensor) -> Tensor:

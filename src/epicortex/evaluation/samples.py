@@ -18,6 +18,7 @@ from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, split_validation, tensor
 from epicortex.errors import ConfigError
+from epicortex.evaluation.goals import Goal
 
 #: No image is moved further than this part of its size, whatever its factor.
 MOST_SHIFT: Final = 0.5
@@ -147,7 +148,7 @@ def fitness_samples(
     if data.x_val is not None:
         return split(data, "train", device), split(data, "validation", device)
     train, validation = split_validation(
-        data.y_train, training.validation_part(len(data.y_train)), randomness.generator(seed, "validation")
+        data.strata(), training.validation_part(len(data.y_train)), randomness.generator(seed, "validation")
     )
     if len(validation) == 0:
         raise ConfigError(
@@ -173,7 +174,7 @@ def split(data: DataSet, name: str, device: torch.device) -> Samples:
     if x is None or y is None:
         raise ConfigError(f"{data.name} has no {name} part of its own")
     scale, shift = (torch.from_numpy(array).to(device) for array in data.scaling.factors(x.ndim))
-    return Samples(tensor(x).to(device), tensor(y).to(device), scale, shift)
+    return Samples(tensor(x).to(device), tensor(Goal.of(data).taught(y)).to(device), scale, shift)
 
 
 def class_weights(labels: Tensor, classes: int) -> Tensor:

@@ -14,18 +14,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
 from epicortex.config import TrainingConfig
 from epicortex.evaluation.arithmetic import fixed_arithmetic
 from epicortex.evaluation.evaluator import NetworkFailed, finite
 from epicortex.evaluation.fitness import (
-    BUILT_IN,
     FitnessFunction,
     accuracy,
     balanced_accuracy,
     confusion_matrix,
 )
+from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.samples import Samples, split
 from epicortex.families.family import Array, Family, Outline
 
@@ -93,16 +92,18 @@ class Measured:
 
 
 def measured(
-    logits: Tensor, labels: Tensor, training: TrainingConfig, own: FitnessFunction | None
+    logits: Tensor,
+    labels: Tensor,
+    training: TrainingConfig,
+    own: FitnessFunction | None,
+    goal: Goal | None = None,
 ) -> Measured:
     """The fitness of these answers, and their losses where the settings ask for them."""
-    if own is None:
-        fitness = BUILT_IN[training.fitness](logits.argmax(1), labels)
-    else:
-        fitness = finite(float(own(logits, labels.clone())), training.fitness)
+    goal = goal or Goal()
+    fitness = finite(goal.fitness(training.fitness, logits, labels, own), training.fitness)
     if not training.losses:
         return Measured(fitness)
-    losses = functional.cross_entropy(logits, labels, reduction="none")
+    losses = goal.losses(logits, labels)
     return Measured(fitness, {"loss": losses.double().mean().item()}, losses.numpy())
 
 

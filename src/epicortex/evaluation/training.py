@@ -22,6 +22,7 @@ from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job, Outcome
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
 from epicortex.evaluation.fitness import FitnessFunction
+from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
 from epicortex.evaluation.scoring import Measured, measured
 from epicortex.families.family import Family, HasRecipe, Shape
@@ -88,6 +89,7 @@ class Workshop(Protocol):
     """How many samples there are to learn from."""
     spatial: Shape
     """The spatial size of a sample."""
+    goal: Goal
     labels: Tensor
     """Those of the samples that fitness is measured on."""
     taught: Tensor
@@ -147,7 +149,7 @@ def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
     """How the network does as it is now."""
     logits = model.answers(view, pace)
     labels = shop.labels if view.most is None else shop.labels[spread(len(shop.labels), view.most)]
-    return measured(logits, labels, shop.training, shop.fitness)
+    return measured(logits, labels, shop.training, shop.fitness, shop.goal)
 
 
 def _mirrored(shop: Workshop, model: Model, view: View, pace: Pace) -> dict[str, float]:
@@ -155,8 +157,8 @@ def _mirrored(shop: Workshop, model: Model, view: View, pace: Pace) -> dict[str,
     labels = shop.labels[spread(len(shop.labels), view.most)]
     plain = model.answers(view, pace)
     mirrored = model.answers(replace(view, mirrored=True), pace)
-    measures = {"mirrored": measured(mirrored, labels, shop.training, shop.fitness).fitness}
-    for number in range(plain.shape[1]):
+    measures = {"mirrored": measured(mirrored, labels, shop.training, shop.fitness, shop.goal).fitness}
+    for number in range(plain.shape[1] if shop.goal.task == "classes" else 0):
         mine = labels == number
         known, still = (float((part[mine].argmax(1) == number).sum()) for part in (plain, mirrored))
         if int(mine.sum()) >= _MANY and known >= _KNOWN * int(mine.sum()):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from epicortex.measures import is_error, is_percent, named
 from epicortex.text import NOTHING, PERCENT, one_line, plain
 
 if TYPE_CHECKING:
     from epicortex.config import Config
-
-_PERCENT: Final = frozenset({"accuracy", "balanced_accuracy"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,8 @@ class Unit:
     name: str
     trained: bool = True
     """Whether networks are trained before they are scored."""
+    error: bool = False
+    """Whether fitness is minus the figure that people read."""
 
     @classmethod
     def of(cls, fitness: str) -> Unit:
@@ -30,7 +31,7 @@ class Unit:
         >>> Unit.of("accuracy").text(0.97834), Unit.of("per_millisecond").text(3.20001)
         ('97.83\xa0%', '3.2')
         """
-        return cls(fitness in _PERCENT, one_line(fitness).replace("_", " "))
+        return cls(is_percent(fitness), one_line(named(fitness)), error=is_error(fitness))
 
     @classmethod
     def of_config(cls, config: Config) -> Unit:
@@ -40,12 +41,8 @@ class Unit:
         >>> Unit.of_config(resolve("task")).text(100000.0)
         '100,000'
         """
-        learns = config.evaluator in ("backprop", "es")
-        return (
-            cls.of(config.training.fitness)
-            if learns
-            else cls(False, "reward", config.evaluator != "episodes")
-        )
+        unit = cls.of(config.fitness_name)
+        return replace(unit, trained=config.evaluator != "episodes")
 
     @property
     def work(self) -> str:
@@ -61,7 +58,7 @@ class Unit:
         """The figure that is plotted."""
         if fitness is None or not math.isfinite(100 * fitness):
             return None
-        return round(100 * fitness if self.percent else fitness, 6)
+        return round(100 * fitness if self.percent else -fitness if self.error else fitness, 6)
 
     def text(self, fitness: float | None) -> str:
         """The figure in words."""

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.pages.units import Unit
+from epicortex.report import amounts
+from epicortex.report.amounts import Judged
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
 from epicortex.text import count, duration, listed, one_line, plural
@@ -42,6 +44,7 @@ class Gauge:
     high: float
     baseline: float
     words: str
+    baseline_words: str = "always the most frequent class"
 
 
 def answer(material: Material, champion: Champion) -> dict[str, Any]:
@@ -53,6 +56,13 @@ def answer(material: Material, champion: Champion) -> dict[str, Any]:
         value, name = material.unit.text(facts.fitness), f"{material.unit.name} on the {facts.fitness_on} set"
     else:
         value, name = ACCURACY.text(material.test_accuracy), "accuracy on the test set"
+    if isinstance(tested, Judged):
+        own = amounts.answer(tested)
+        own["warnings"] = [*_selected(champion), *own["warnings"]]
+        return {**own, "facts": _facts(material, champion, False)}
+    if facts.task != "classes" and material.test_accuracy is not None and facts.fitness_on != "test":
+        unit = material.test_unit
+        value, name = unit.text(material.test_accuracy), f"{unit.name} on the test set"
     known = isinstance(tested, Tested)
     return {
         "answer": value,

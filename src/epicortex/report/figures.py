@@ -178,7 +178,12 @@ def effects(summary: RunSummary, unit: Unit) -> Figure:
         "x": changes,
         "name": "mutated",
         "showlegend": False,
-        "marker": {"color": ["var(--bad)" if change < 0 else "var(--good)" for change in changes]},
+        "marker": {
+            "color": [
+                "var(--bad)" if (change > 0 if unit.error else change < 0) else "var(--good)"
+                for change in changes
+            ]
+        },
         "customdata": [row.effect.number for row in rows],
         "error_x": {"type": "data", "array": errors, "color": "var(--ink)", "thickness": 1.5, "width": 4},
         "hovertemplate": f"%{{y}}: %{{x:+.2f}} {points}<br>mean of %{{customdata:,}}<extra></extra>",

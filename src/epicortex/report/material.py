@@ -11,9 +11,11 @@ from epicortex.champion import front
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.history import History, total_seconds
 from epicortex.ecosystem.plan import Plan
+from epicortex.measures import USUAL
 from epicortex.pages.units import Unit
 from epicortex.registry import Parts
 from epicortex.report import mistakes
+from epicortex.report.amounts import Judged
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import RunSummary, summarise
 from epicortex.run import lineage
@@ -34,7 +36,7 @@ class Material:
     """None before the first generation is complete."""
     lineage: tuple[Ancestor, ...]
     summary: RunSummary
-    tested: Tested | str
+    tested: Tested | Judged | str
     """The champion on the test set, or why that is not known."""
     models: tuple[Champion, ...] = ()
     """The champion and the smaller models of the run, the smallest first."""
@@ -53,9 +55,14 @@ class Material:
 
     @property
     def test_accuracy(self) -> float | None:
-        """The champion's accuracy on the test set, where it is known."""
+        """The champion's accuracy on the test set, or R² or macro F1, where it is known."""
         noted = self.champion.facts.test_accuracy if self.champion else None
-        return self.tested.accuracy if noted is None and isinstance(self.tested, Tested) else noted
+        return noted if noted is not None or isinstance(self.tested, str) else self.tested.accuracy
+
+    @property
+    def test_unit(self) -> Unit:
+        """How that is written."""
+        return Unit.of(USUAL[self.champion.facts.task] if self.champion else "accuracy")
 
 
 def read(
@@ -79,7 +86,7 @@ def read(
     family = champion.family if champion else None
     followed = frozenset(one.id for one in ancestors)
     summary = summarise(run.networks(), run.history, family=family, followed=followed)
-    tested: Tested | str = "there is no champion yet."
+    tested: Tested | Judged | str = "there is no champion yet."
     if champion is not None:
         tested = mistakes.look(run, champion, data_dir, trust=trust) if test else _LATER
     models = tuple(front.read(run_folder, parts)) if champion else ()

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epicortex.data.options import DataOptions
 from epicortex.errors import EpiCortexError
 from epicortex.evaluation import figures
-from epicortex.report import origins, pictures
+from epicortex.report import amounts, origins, pictures
+from epicortex.report.amounts import Judged
 from epicortex.report.pictures import Picture
 from epicortex.run import own_data
 from epicortex.text import one_line
@@ -143,7 +145,7 @@ class Tested:
 
 def look(
     run: RunRecord, champion: Champion, data_dir: Path | None = None, *, trust: bool = False
-) -> Tested | str:
+) -> Tested | Judged | str:
     """The champion on its test set, or why that is not known."""
     if run.config.evaluator != "backprop":
         return f"fitness comes from the evaluator {one_line(run.config.evaluator)}, not from labelled data."
@@ -151,13 +153,25 @@ def look(
         data = own_data.find(run, data_dir, trust=trust)
     except (EpiCortexError, OSError) as error:
         return one_line(str(error), 400)
+    if (why := _unfit(champion, data)) is not None:
+        return why
+    if data.task != "classes":
+        own = run.config.data
+        options = DataOptions(**own.model_dump(exclude={"source", "directory"}))
+        return amounts.examine(champion, data, own.source, options)
+    return examine(champion, data, run.config.data.source)
+
+
+def _unfit(champion: Champion, data: DataSet) -> str | None:
+    """Why a champion cannot be looked at on this data."""
+    fits = (champion.outline.input_shape, champion.outline.outputs, champion.facts.task)
     if not len(data.y_test):
         return f"{one_line(data.name)} has no test part."
-    if (champion.outline.input_shape, champion.outline.outputs) != (data.input_shape, len(data.classes)):
+    if fits != (data.input_shape, len(data.classes), data.task):
         return "the champion does not fit the data of this run."
-    if len(data.classes) > MOST_IN_PICTURE:
+    if data.task == "classes" and len(data.classes) > MOST_IN_PICTURE:
         return f"a matrix of {len(data.classes):,} classes is too large to be drawn."
-    return examine(champion, data, run.config.data.source)
+    return None
 
 
 def examine(champion: Champion, data: DataSet, source: str | None = None) -> Tested:

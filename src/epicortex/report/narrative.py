@@ -10,7 +10,6 @@ from typing import Final
 from epicortex.champion.file import Champion
 from epicortex.ecosystem.stopping import Progress, limit_reached
 from epicortex.families.family import Outline, Shape
-from epicortex.pages.units import Unit
 from epicortex.report.material import Material
 from epicortex.report.summary import kernel_counts
 from epicortex.text import count, duration, listed, one_line, plural, share, times
@@ -58,8 +57,8 @@ def _result(material: Material, champion: Champion) -> str:
     if facts.is_reward:
         return _reward(material, champion)
     text = (
-        f"In {plural(len(history), 'generation')}, networks that classify {one_line(facts.data)} into "
-        f"{plural(len(facts.classes), 'class', 'classes')} evolved, {count(first.networks)} at first and "
+        f"In {plural(len(history), 'generation')}, networks that {_doing(champion)} evolved, "
+        f"{count(first.networks)} at first and "
         f"{count(last.networks)} at the end. The best of them, network {facts.network}, reached "
         f"{unit.text(facts.fitness)} on the {one_line(facts.fitness_on)} set in generation "
         f"{facts.generation}; the best of generation 1 had {unit.text(first.highest_fitness)}."
@@ -69,11 +68,24 @@ def _result(material: Material, champion: Champion) -> str:
             f"{text} Networks were selected by the test set itself, as in the paper, so this figure flatters."
         )
     if material.test_accuracy is not None:
-        tested = Unit.of("accuracy").text(material.test_accuracy)
-        text += (
-            f" On the test set, which played no part in evolution, it is right about {tested} of the samples."
-        )
+        unit, what = material.test_unit, "On the test set, which played no part in evolution,"
+        tested = unit.text(material.test_accuracy)
+        if facts.task == "classes":
+            text += f" {what} it is right about {tested} of the samples."
+        else:
+            text += f" {what} its {unit.name} is {tested}."
     return text
+
+
+def _doing(champion: Champion) -> str:
+    """What the networks do."""
+    facts = champion.facts
+    data, number = one_line(facts.data), len(facts.classes)
+    if facts.task == "regression":
+        return f"predict {plural(number, 'number')} of {data}"
+    if facts.task == "multilabel":
+        return f"give {plural(number, 'label')} to {data}"
+    return f"classify {data} into {plural(number, 'class', 'classes')}"
 
 
 def _reward(material: Material, champion: Champion) -> str:

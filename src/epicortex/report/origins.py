@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from epicortex.data import DataOptions
+from epicortex.data.loading import listed
 from epicortex.data.scanning import scan
 from epicortex.errors import DataError
 
@@ -23,22 +25,32 @@ MOST_FILES: Final = 20_000
 
 
 def found(
-    classifier: Classifier, data: DataSet, places: Iterable[int], source: str | None
+    classifier: Classifier,
+    data: DataSet,
+    places: Iterable[int],
+    source: str | None,
+    options: DataOptions | None = None,
 ) -> Mapping[int, Path]:
-    """The files of some test samples, by their places; those that cannot be told are left out."""
+    """The files of some test samples, by their places; those that cannot be told are left out.
+
+    Where there are no classes, all files are read, as the `options` say which they are.
+    """
     root = None if source is None else Path(source)
     if root is None or len(data.input_shape) != 3 or not root.is_dir():
         return {}
     try:
-        listing = scan(root)
+        listing = scan(root) if data.task == "classes" else listed(root, options or DataOptions())
     except (DataError, OSError):
         return {}
     wanted: dict[tuple[str, bytes], list[int]] = {}
     for place in places:
-        key = (data.classes[int(data.y_test[place])], _bytes(data.x_test[place]))
+        own = data.classes[int(data.y_test[place])] if data.task == "classes" else ""
+        key = (own, _bytes(data.x_test[place]))
         wanted.setdefault(key, []).append(place)
     classes = {name for name, _ in wanted}
     files = [(path, label) for path, label in listing.files.get("test") or listing.files["train"]]
+    if data.task != "classes":
+        files = [(path, "") for path, _ in files]
     # what lies in an archive has no file of its own to name
     mine = [(path, label) for path, label in files if label in classes and isinstance(path, Path)]
     if len(mine) > MOST_FILES:

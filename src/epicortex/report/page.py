@@ -7,7 +7,8 @@ from pathlib import Path
 from epicortex.pages.html import page
 from epicortex.pages.plots import Figure
 from epicortex.registry import Parts
-from epicortex.report import figures, legend, scatter, sections, usage
+from epicortex.report import amounts, figures, legend, scatter, sections, usage
+from epicortex.report.amounts import Judged
 from epicortex.report.material import Material, read
 from epicortex.storage import atomic
 
@@ -59,4 +60,6 @@ def draw(material: Material) -> dict[str, Figure]:
         # Last, as it has the most to draw.
         "sizes": scatter.sizes(summary, unit),
     }
+    if isinstance(material.tested, Judged):
+        drawn = {**amounts.plots(material.tested), **drawn}
     return {name: figure for name, figure in drawn.items() if figure is not None}

@@ -10,6 +10,7 @@ from typing import Any
 
 from epicortex.champion.file import Champion
 from epicortex.families.family import Outline
+from epicortex.measures import USUAL
 from epicortex.pages.plots import Figure, axis, fitness_axis, label
 from epicortex.pages.units import Unit
 from epicortex.report.figures import number_text
@@ -90,7 +91,8 @@ def models(members: Sequence[Champion], unit: Unit, size: str) -> Figure | None:
     fit = [unit.value(one.facts.fitness) for one in members]
     tested = [unit.value(one.facts.test_accuracy) for one in members]
     traces = [curve(fit, f"on the {label(members[-1].facts.fitness_on)} set", "var(--best)")]
-    if unit.name == "accuracy" and any(value is not None for value in tested):
+    usual = any(Unit.of(name) == unit for name in USUAL.values())
+    if usual and any(value is not None for value in tested):
         traces.append(curve(tested, "on the test set", "var(--mean)"))
     return {
         "data": traces,

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from epicortex.champion.file import Champion
 from epicortex.pages import commands
-from epicortex.report import anatomy, graphs, legend, narrative, tables, tree, usage
+from epicortex.report import amounts, anatomy, graphs, legend, narrative, tables, tree, usage
+from epicortex.report.amounts import Judged
 from epicortex.report.answer import ACCURACY, answer
 from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
@@ -50,7 +51,18 @@ _MARKS: Final = {
 
 def content(material: Material) -> dict[str, Any]:
     """All that the template asks for, but for scripts and styles."""
-    found: dict[str, Any] = {"champion": None, "facts": [], "answer": None, "sentences": [], "warnings": []}
+    names = NAMES
+    if material.champion is not None and material.champion.facts.task == "regression":
+        names = {**NAMES, "mistakes": "How far off it is"}
+    found: dict[str, Any] = {
+        "champion": None,
+        "judged": None,
+        "names": names,
+        "facts": [],
+        "answer": None,
+        "sentences": [],
+        "warnings": [],
+    }
     found |= _heading(material) | _config(material)
     if material.champion is not None:
         champion = material.champion
@@ -63,7 +75,7 @@ def content(material: Material) -> dict[str, Any]:
     found["tables"] |= {"failures": tables.failures(material), "failed": tables.failed(material)}
     found["tables"]["versions"] = tables.versions(material)
     found["present"] = _present(material, found)
-    found["contents"] = [(id, name) for id, name in NAMES.items() if id in found["present"]]
+    found["contents"] = [(id, name) for id, name in names.items() if id in found["present"]]
     return found
 
 
@@ -74,7 +86,7 @@ def _present(material: Material, found: dict[str, Any]) -> set[str]:
     else:
         always = set(NAMES) - {"failures", "data", "models", "try", "kernels"}
         always -= {"mistakes"} if material.champion.facts.is_reward else set()
-        always |= {"data"} if found["tested"] else set()
+        always |= {"data"} if found["tested"] or found["judged"] else set()
         always |= {"models"} if found["tables"]["models"] else set()
         always |= {"try"} if found["try_shape"] else set()
         always |= {"kernels"} if found["kernel_layers"] or found["tables"]["shapes"] else set()
@@ -233,6 +245,15 @@ def _mutations(material: Material) -> dict[str, Any]:
 
 def _mistakes(material: Material) -> dict[str, Any]:
     tested = material.tested
+    if isinstance(tested, Judged):
+        return {
+            "tested": None,
+            "judged": tested,
+            "judged_table": amounts.table(tested),
+            "judged_plots": list(amounts.plots(tested)),
+            "tested_about": amounts.about(tested),
+            "data_about": amounts.data_about(tested),
+        }
     if not isinstance(tested, Tested):
         return {"tested": None, "tested_missing": tested}
     wrong = count(tested.samples - round(tested.accuracy * tested.samples))

@@ -11,7 +11,6 @@ from epicortex.champion.c_source import Size
 from epicortex.champion.file import Champion
 from epicortex.errors import EpiCortexError
 from epicortex.pages.tables import Table
-from epicortex.pages.units import Unit
 from epicortex.report.material import Material
 from epicortex.text import NOTHING, count, shell
 
@@ -39,7 +38,10 @@ def ways(material: Material, champion: Champion) -> list[Way]:
     python = f"import epicortex\n\nmodel = epicortex.load({run!r})\nprint(model.predict({values})){note}"
     found = [Way("In Python", python)]
     if pictures:
-        found.insert(0, Way("Classify pictures", shell(["epicortex", "predict", run, "photo.jpg", "folder"])))
+        what = "Classify pictures" if champion.facts.task == "classes" else "Ask it about pictures"
+        found.insert(0, Way(what, shell(["epicortex", "predict", run, "photo.jpg", "folder"])))
+    elif champion.facts.table is not None:
+        found.insert(0, Way("Ask it about rows", shell(["epicortex", "predict", run, "rows.csv"])))
     found.append(Way("For other programs", shell(["epicortex", "export", run, "--to", "model.onnx"])))
     if _size(champion) is not None:
         found.append(Way("For a microcontroller", shell(["epicortex", "export", run, "--to", "model.c"])))
@@ -63,7 +65,14 @@ def models(material: Material) -> Table | None:
         return None
     return Table(
         "The models of this run, from the smallest on",
-        ("parameters", "multiplications", "flash", "RAM", material.unit.name, "test accuracy"),
+        (
+            "parameters",
+            "multiplications",
+            "flash",
+            "RAM",
+            material.unit.name,
+            f"test {material.test_unit.name}",
+        ),
         [tuple(_row(material, one)) for one in material.models],
     )
 
@@ -91,7 +100,7 @@ def _row(material: Material, one: Champion) -> Iterator[str]:
     yield count(outline.cost)
     yield from (NOTHING, NOTHING) if size is None else (_bytes(size.flash), _bytes(size.ram))
     yield material.unit.text(one.facts.fitness)
-    yield NOTHING if tested is None else Unit.of("accuracy").text(tested)
+    yield NOTHING if tested is None else material.test_unit.text(tested)
 
 
 def _size(champion: Champion) -> Size | None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from epicortex import randomness, registry, tasks
+from epicortex import measures, randomness, registry, tasks
+from epicortex.champion import words
 from epicortex.champion.file import TASK, Champion, Facts
 from epicortex.config import MAY_CHANGE_ON_RESUME, Config, fields
 from epicortex.config import resolving as settings
@@ -108,6 +109,19 @@ def advice(config: Config) -> str | None:
     return None
 
 
+def suited(config: Config, subject: Subject) -> Config:
+    """The config with the fitness that suits what is predicted: accuracy, the default, is for classes."""
+    if not _learns(config) or subject.data is None or subject.data.task == "classes":
+        return config
+    fitness = measures.suited(config.training.fitness, subject.data.task)
+    return settings.changed(config, training={"fitness": fitness})
+
+
+def _learns(config: Config) -> bool:
+    """Whether networks learn from data, so that their fitness is that of `training.fitness`."""
+    return config.evaluator in ("backprop", "es")
+
+
 def fitted(
     ancestor: Any, config: Config, subject: Subject, extensions: Extensions, note: Callable[[str], None]
 ) -> Any:
@@ -118,7 +132,8 @@ def fitted(
     if not isinstance(ancestor, Champion):
         return ancestor
     before = Problem(tuple(ancestor.outline.input_shape), ancestor.outline.outputs)
-    if before == subject.problem and ancestor.classes == subject.classes:
+    task = subject.data.task if subject.data else "classes"
+    if before == subject.problem and ancestor.classes == subject.classes and ancestor.facts.task == task:
         return ancestor
     if ancestor.family.name != config.family:
         raise ConfigError(
@@ -128,7 +143,9 @@ def fitted(
     family = make_family(config, subject, extensions)
     if not isinstance(family, HasTransfer):
         raise ConfigError(f"networks of the family {family.name} cannot be fitted to other data")
-    known = {name: place for place, name in enumerate(ancestor.classes)}
+    # an output that meant something else is of no use
+    same_task = ancestor.facts.task == task
+    known = {name: place for place, name in enumerate(ancestor.classes) if same_task}
     rows = [known.get(name) for name in subject.classes]
     rng = randomness.generator(config.evolution.seed, "transfer")
     try:
@@ -137,8 +154,9 @@ def fitted(
         raise ConfigError(f"the champion to start from does not fit this data: {error}") from None
     same = sum(row is not None for row in rows)
     note(
-        f"starting from a champion for {len(ancestor.classes)} classes of {ancestor.facts.data}: "
-        f"{kept} layers below the outputs are kept, and the outputs of {same} classes; "
+        f"starting from a champion for {len(ancestor.classes)} {words.OUTPUTS[ancestor.facts.task]} of "
+        f"{ancestor.facts.data}: {kept} layers below the outputs are kept, and the outputs of {same} "
+        f"{words.OUTPUTS[task]}; "
         f"{len(rows) - same} outputs are new"
     )
     return network
@@ -308,7 +326,7 @@ def judged(recipe: Recipe, champion: Champion, subject: Subject) -> tuple[float 
     if not hasattr(recipe, "judge"):
         return recipe.test(champion.phenotype, subject.data), Verdict()
     verdict: Verdict = recipe.judge(champion.phenotype, subject.data)
-    return (verdict.test.accuracy if verdict.test else None), verdict
+    return verdict.figure, verdict
 
 
 def smaller_models(
@@ -346,12 +364,19 @@ def _model(
         fitness_on=config.training.fitness_on if subject.data is not None else TASK,
         test_accuracy=test,
         seed=config.evolution.seed,
-        fitness_name=config.training.fitness if config.evaluator == "backprop" else config.evaluator,
+        fitness_name=config.fitness_name
+        if subject.data is not None and _learns(config)
+        else config.evaluator,
         test=verdict.test,
         temperature=verdict.temperature,
         bits=subject.data.bits if subject.data else DEEP,
         columns=subject.data.columns if subject.data else (),
         label_kind=subject.data.label_kind if subject.data else "text",
+        task=subject.data.task if subject.data else "classes",
+        targets=subject.data.targets if subject.data else None,
+        table=subject.data.table if subject.data else None,
+        regression=verdict.regression,
+        labels=verdict.labels,
     )
     phenotype = family.settled(network.phenotype) if isinstance(family, HasAverages) else network.phenotype
     return Champion(phenotype, family, subject.scaling, facts)

@@ -60,7 +60,8 @@ class Result:
     folder: Path | None
     """Where the run was written; None where it was kept in memory."""
     test: float | None
-    """The champion's accuracy on the test set; None if fitness was measured there, or on interruption."""
+    """The champion's accuracy on the test set, R² or macro F1; None if fitness was measured there, or on
+    interruption."""
 
     @cached_property
     def module(self) -> Classifier:
@@ -151,6 +152,8 @@ def evolve(
             repeats.check(subject.digest)
         for note in subject.notes:
             hooks.watcher.note(note)
+        config = assembly.suited(config, subject)
+        hooks.watcher.maximised(config.fitness_name)
         ancestor = assembly.fitted(ancestor, config, subject, extensions, hooks.watcher.note)
         config = assembly.named(config, data, extensions, ancestor)
         family = assembly.make_family(config, subject, extensions)
@@ -228,6 +231,7 @@ def resume(
         config = assembly.with_backend(config, family, subject, extensions, hooks.watcher.note)
         evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
         folder.change(config)
+        hooks.watcher.maximised(config.fitness_name)
         state = start.state if start else assembly.founders(evolution)
         recipe = assembly.make_recipe(config, family, subject, extensions)
         return _Run(evolution, subject, recipe, hooks)(workers, state, folder, start)

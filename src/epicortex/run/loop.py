@@ -46,6 +46,9 @@ class Watcher:
     def reading(self, what: str, done: int, total: int) -> None:
         """Data is being read; `total` is 0 where it is not known."""
 
+    def maximised(self, fitness: str) -> None:
+        """What is maximised, now that the data is known."""
+
     def begin(self, state: EcosystemState, history: History) -> None:
         """The run begins, or goes on after the generations in `history`."""
 
@@ -214,7 +217,7 @@ def why_stop(state: EcosystemState, history: History, config: Config) -> str | N
     """
     trainings, minutes = budget.spent(history, config), total_seconds(history) / 60
     progress = Progress.of_state(state, trainings=trainings, minutes=minutes)
-    return stopping.reason(progress, config.evolution, accuracy=config.is_accuracy)
+    return stopping.reason(progress, config.evolution, fitness=config.fitness_name)
 
 
 def _journaled(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from epicortex.data import answers
 from epicortex.data.assemble import Part, assemble
-from epicortex.data.dataset import DataSet
+from epicortex.data.columns import unnamed
+from epicortex.data.dataset import DataSet, LabelKind
 from epicortex.data.options import DataOptions, Progress
 from epicortex.data.values import as_inputs, channels_first, encode_labels, label_kind
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
+from epicortex.measures import TaskKind
 
 PARTS = ("train", "val", "test")
 
@@ -40,33 +43,129 @@ def from_arrays(
     if "train" not in present:
         raise DataError(f"{name}: x_train and y_train are missing")
     xs = {f"x_{part}": _array(arrays[f"x_{part}"], f"x_{part}") for part in present}
-    labels, names = encode_labels({f"y_{part}": _array(arrays[f"y_{part}"], f"y_{part}") for part in present})
+    ys = {f"y_{part}": arrays[f"y_{part}"] for part in present}
+    own = _answers(ys, options, classes)
     for part in present:
-        if len(xs[f"x_{part}"]) != len(labels[f"y_{part}"]):
+        if len(xs[f"x_{part}"]) != len(own.labels[f"y_{part}"]):
             raise DataError(
-                f"{name}: x_{part} has {len(xs[f'x_{part}'])} samples, y_{part} {len(labels[f'y_{part}'])}"
+                f"{name}: x_{part} has {len(xs[f'x_{part}'])} samples, y_{part} "
+                f"{len(own.labels[f'y_{part}'])}"
             )
     if len(xs["x_train"]) == 0:
         raise DataError(f"{name}: x_train is empty")
-    inputs, divisor = as_inputs({key: channels_first(x, options.layout, key) for key, x in xs.items()})
+    holes = _has_holes(list(xs.values()))
+    shaped = {key: channels_first(x, options.layout, key) for key, x in xs.items()}
+    inputs, divisor = as_inputs(shaped, holes=holes)
     _check_alike(name, inputs)
-    own = _names(names, classes)
-    grouped = _groups(arrays.get("groups") if groups is None else groups, len(labels["y_train"]), name)
+    samples = len(own.labels["y_train"])
+    grouped = _groups(arrays.get("groups") if groups is None else groups, samples, name)
     return assemble(
         name,
         {
             part: Part(
-                _frozen(inputs[f"x_{part}"]), labels[f"y_{part}"], groups=grouped if part == "train" else None
+                _frozen(inputs[f"x_{part}"]),
+                own.labels[f"y_{part}"],
+                groups=grouped if part == "train" else None,
             )
             for part in present
         },
-        classes=own,
-        kind=label_kind(_array(arrays["y_train"], "y_train")) if own == names else "text",
+        classes=own.names,
+        kind=own.kind,
+        task=own.task,
         divisor=divisor,
         options=options,
-        notes=notes,
+        notes=[*notes, *own.notes],
         columns=columns,
+        encode=_filled if holes else None,
     )
+
+
+def _has_holes(xs: Sequence[np.ndarray]) -> bool:
+    """Whether tables lack some values; a column without any cannot be filled in."""
+    table = all(x.ndim == 2 and x.dtype.kind == "f" for x in xs)
+    return table and any(np.isnan(x).any() for x in xs) and not np.isnan(xs[0]).all(axis=0).any()
+
+
+def _filled(parts: dict[str, Part]) -> Any:
+    """Arrays with holes are tables: holes are filled in as in those."""
+    from epicortex.data.readers.table import encoded
+
+    return encoded(unnamed(parts["train"].x.shape[1]), parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """Labels as arrays, and what they mean."""
+
+    labels: dict[str, np.ndarray]
+    names: tuple[str, ...]
+    task: TaskKind = "classes"
+    kind: LabelKind = "text"
+    notes: tuple[str, ...] = ()
+
+
+def _answers(ys: Mapping[str, Any], options: DataOptions, given: Sequence[str] | None) -> _Answers:
+    """The labels of all parts, as the data or a person says what they are."""
+    raw = {key: _plain(_array(y, key)) for key, y in ys.items()}
+    train = raw["y_train"]
+    task = _task(train) if options.task == "auto" else options.task
+    if task == "classes":
+        if train.ndim == 2 and train.shape[1] > 1 and _one_hot(train):
+            raw = {key: y.argmax(axis=1) for key, y in raw.items()}
+        labels, found = encode_labels(raw)
+        names = _names(found, given)
+        return _Answers(
+            labels,
+            names,
+            kind=label_kind(_plain(_array(ys["y_train"], "y_train"))) if names == found else "text",
+        )
+    told = options.task == "auto"
+    if task == "regression":
+        made = {key: answers.as_targets(y, key) for key, y in raw.items()}
+        count = made["y_train"].shape[1]
+        names = tuple(_given(given, count) or answers.names_of(ys["y_train"], count, "target"))
+        note = answers.note(task, "y", numbers=len(np.unique(train)) if count == 1 else 0)
+        return _Answers(made, names, task, notes=(note,) if told and count == 1 else ())
+    if train.dtype.kind in "UO":
+        texts = {key: [str(cell) for cell in y.tolist()] for key, y in raw.items()}
+        every = answers.label_sets([cell for cells in texts.values() for cell in cells])[1]
+        made = {key: answers.label_sets(cells, every)[0] for key, cells in texts.items()}
+        return _Answers(
+            made, tuple(every), task, notes=(answers.note(task, "y", names=every),) if told else ()
+        )
+    made = {key: answers.as_sets(y, key) for key, y in raw.items()}
+    count = made["y_train"].shape[1]
+    return _Answers(
+        made, tuple(_given(given, count) or answers.names_of(ys["y_train"], count, "label")), task
+    )
+
+
+def _task(y: np.ndarray) -> TaskKind:
+    if y.ndim == 2 and y.shape[1] > 1 and y.dtype.kind in "biuf" and len(y):
+        return answers.of_columns(y)
+    if y.ndim == 1 and y.dtype.kind in "UO":
+        texts = [str(cell) for cell in y.tolist()]
+        return (
+            "multilabel"
+            if answers.separator(set(texts)) and answers.of_texts(texts) == "multilabel"
+            else "classes"
+        )
+    return (
+        answers.of_numbers(y) if y.ndim == 1 and (y.dtype.kind != "f" or np.isfinite(y).all()) else "classes"
+    )
+
+
+def _plain(y: np.ndarray) -> np.ndarray:
+    """One column is no table."""
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def _one_hot(y: np.ndarray) -> bool:
+    return y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all())
+
+
+def _given(names: Sequence[str] | None, count: int) -> Sequence[str] | None:
+    return names if names is not None and len(names) == count else None
 
 
 def is_torch_dataset(source: object) -> bool:
@@ -114,12 +213,19 @@ def _collect(
             raise DataError(f"{name} holds more than {options.max_bytes >> 20} MB (data.max_bytes)")
         rows.append(row)
         tensors = hasattr(item[0], "detach")
-        labels.append(item[1].item() if hasattr(item[1], "item") else item[1])
+        labels.append(_label(item[1]))
         if progress and number % 256 == 0:
             progress(f"reading {name}", number, total)
     if not rows:
         raise DataError(f"{name} is empty")
     return np.stack(rows), np.array(labels), tensors
+
+
+def _label(value: Any) -> Any:
+    """One label, or an array of several."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        return value.item()
+    return _array(value, "a label") if hasattr(value, "detach") else value
 
 
 def _items(dataset: Any, name: str) -> Iterator[Any]:

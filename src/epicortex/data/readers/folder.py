@@ -10,13 +10,14 @@ import os
 import tempfile
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TypeVar
 
 import numpy as np
 
+from epicortex.data import answers
 from epicortex.data.assemble import Part, assemble
 from epicortex.data.dataset import DEEP, MAX_CLASSES, DataSet
 from epicortex.data.options import DataOptions, Progress
@@ -35,6 +36,8 @@ def from_folder(
 ) -> DataSet:
     """Decode the listed pictures; `spool` is the folder for the temporary file."""
     name = listing_.name or listing_.root.resolve().name or "images"
+    if listing_.task == "classes" and options.task not in ("auto", "classes"):
+        listing_.settle(options.task)  # the names of folders
     notes = list(listing_.notes)
     with warnings.catch_warnings():
         # Pillow only warns of what is refused here anyway.
@@ -54,6 +57,7 @@ def from_folder(
         gather=reader.gather,
         bits=reader.bits,
         kind=listing_.kind,
+        task=listing_.task,
     )
 
 
@@ -94,6 +98,8 @@ class _Reader:
             part: [(path, label) for path, label in files if looks[path] is not None]
             for part, files in self.listing.files.items()
         }
+        if self.listing.task != "classes":
+            return self.finish(files, looks, shape, self.listing.outputs)
         classes = tuple(sorted({label for _, label in files["train"]}))
         if lost := sorted({label for _, label in self.listing.files["train"]} - set(classes)):
             raise DataError(f"{self.listing.root}: no picture of the class {listing(lost)} opens")
@@ -102,6 +108,15 @@ class _Reader:
                 f"{self.listing.root} has {len(classes)} classes; at most {MAX_CLASSES} are possible"
             )
         self.check_classes(files, classes)
+        return self.finish(files, looks, shape, classes)
+
+    def finish(
+        self,
+        files: dict[str, list[tuple[Source, str]]],
+        looks: Mapping[Source, Look | None],
+        shape: tuple[int, int, int],
+        classes: tuple[str, ...],
+    ) -> tuple[dict[str, Part], tuple[str, ...]]:
         parts = {part: self.decode(part, files[part], shape, classes) for part in files}
         self.refuse_bad(len(looks))
         self.report_bad(len(looks))
@@ -155,8 +170,7 @@ class _Reader:
         shape: tuple[int, int, int],
         classes: tuple[str, ...],
     ) -> Part:
-        number = {label: index for index, label in enumerate(classes)}
-        labels: list[int] = []
+        labels: list[str] = []
         names: list[str] = []
         groups: list[str] = []
         with self.scratch() as out:
@@ -167,12 +181,20 @@ class _Reader:
                 if row is None:
                     continue
                 _write(out, row)
-                labels.append(number[label])
+                labels.append(label)
                 names.append(self.listing.call(path))
                 groups.append(self.listing.groups.get(path, ""))
             mapped = _mapped(out, len(labels), shape)
             grouped = np.array(groups, np.str_) if self.listing.groups else None
-            return Part(mapped, np.array(labels, np.int64), names, grouped)
+            return Part(mapped, self.answers(labels, classes), names, grouped)
+
+    def answers(self, labels: Sequence[str], classes: tuple[str, ...]) -> np.ndarray:
+        """Labels as an array."""
+        task = self.listing.task
+        if task != "classes":
+            return answers.encoded(labels, task, classes, f"{self.listing.root}: the label")
+        number = {label: index for index, label in enumerate(classes)}
+        return np.array([number[label] for label in labels], np.int64)
 
     def gather(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The rows in a temporary file of their own, since memory may not hold them."""

@@ -79,6 +79,8 @@ def from_collections(
             (Item(f"{name}[{number}]", partial(one.picture, number)), _name(label, one.classes))
             for number, label in enumerate(one.labels)
         ]
+    if found.kind != "text":
+        found.settle(options.task, [options.label_column or "target"])
     # A collection need not bear being asked by several threads at once.
     return from_folder(found, options=replace(options, decode_workers=1), spool=spool, progress=progress)
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from epicortex.data.answers import JOINT
 from epicortex.data.options import DataOptions
 from epicortex.data.readers.pictures import ENDINGS
-from epicortex.data.readers.table import LABEL_NAMES, sound_csv
+from epicortex.data.readers.table import LABEL_NAMES, named_columns, sound_csv
 from epicortex.data.scanning import SPLITS, Listing, pictures_below
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
@@ -28,7 +29,7 @@ class _Columns:
     """The places of the columns that count."""
 
     image: int
-    label: int
+    labels: tuple[int, ...]
     group: int | None = None
     split: int | None = None
 
@@ -54,18 +55,21 @@ def from_labels(path: Path, options: DataOptions) -> Listing | None:
     known = _Known(path.parent)
     found, missing = Listing(path.parent, name=path.stem), list[str]()
     for number, row in lines:
-        cell, label = row[columns.image].strip(), row[columns.label].strip()
+        cell, own = row[columns.image].strip(), [row[place].strip() for place in columns.labels]
         picture = known.find(cell)
         if picture is None:
             missing.append(f"{shown(cell)} (line {number})")
             continue
-        if not label:
-            raise DataError(f"{path}: line {number} has no {header[columns.label]!r}")
+        if not all(own) and (len(own) > 1 or options.task in ("classes", "regression")):
+            raise DataError(f"{path}: line {number} has no {header[columns.labels[own.index('')]]!r}")
         part = "train" if columns.split is None else SPLITS[row[columns.split].strip().lower()]
-        found.files.setdefault(part, []).append((picture, label))
+        found.files.setdefault(part, []).append((picture, JOINT.join(own)))
         if columns.group is not None:
             found.groups[picture] = row[columns.group].strip()
     _tell(found, path, missing, known, options)
+    found.settle(options.task, [header[place] for place in columns.labels])
+    if found.task != "multilabel" and (empty := [one for one in found.labels() if not one[1]]):
+        raise DataError(f"{path}: {shown(found.call(empty[0][0]))} has no {header[columns.labels[0]]!r}")
     return found
 
 
@@ -122,15 +126,17 @@ def _columns(
     if split is not None and not all(row[split].strip().lower() in SPLITS for _, row in lines):
         split = None
     if options.label_column is not None:
-        label = _named(header, options.label_column, path)
+        labels = tuple(
+            _named(header, name, path) for name in named_columns(header, options.label_column, path)
+        )
     else:
         others = [place for place in range(len(header)) if place not in (image, group, split)]
         named = [lower.index(name) for name in LABEL_NAMES if name in lower and lower.index(name) in others]
         if not named and len(others) != 1:
             names = listing([header[place] for place in others], 10)
             raise DataError(f"{path}: which column is the class? give --data.label-column, one of {names}")
-        label = (named or others)[0]
-    return _Columns(image, label, group, split)
+        labels = ((named or others)[0],)
+    return _Columns(image, labels, group, split)
 
 
 def _named(header: Sequence[str], name: str, path: Path) -> int:

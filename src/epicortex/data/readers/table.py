@@ -2,190 +2,118 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Final
 
 import numpy as np
 
+from epicortex.data import answers
+from epicortex.data.assemble import Part, assemble
+from epicortex.data.columns import Column, Columns
 from epicortex.data.dataset import DataSet
 from epicortex.data.options import DataOptions
-from epicortex.data.readers.arrays import from_arrays
-from epicortex.data.wording import listing, shown
+from epicortex.data.readers.rows import (
+    LABEL_NAMES,
+    cells,
+    checked_rows,
+    finite,
+    read_rows,
+    sound_csv,
+    survey,
+)
+from epicortex.data.values import encode_labels, label_kind
+from epicortex.data.wording import listing
 from epicortex.errors import DataError
 
-LABEL_NAMES = ("label", "class", "target", "y", "labels", "species")
-_INDEX_NAMES = ("", "unnamed: 0", "index", "id")
-_MAX_COLUMNS = 100_000
-_MAX_LINE = 4_000_000
-_MAX_LABEL = 200
+__all__ = ["LABEL_NAMES", "from_csv", "label_places", "read_labels", "read_plain", "sound_csv"]
+
+_INDEX_NAMES: Final = ("", "unnamed: 0", "index", "id")
+_MAX_COLUMNS: Final = 100_000
+_MAX_LABEL: Final = 200
 #: What a sample's label takes while it is read: a reference to its name, and the number of its class.
-_LABEL_BYTES = 16
+_LABEL_BYTES: Final = 16
 
 
 def from_csv(path: Path, *, options: DataOptions) -> DataSet:
     """Make a data set of a CSV file with a header; the delimiter may be a comma, semicolon or tab."""
     with sound_csv(path) as rows:
         header = next(rows, [])
-        label = _label_column(header, options, path)
-        group = _group_column(header, options, path)
-        x, y, groups = _read_rows(rows, header, label, group, path, options)
-    names = [name for index, name in enumerate(header) if index not in (label, group)]
-    return _finish(path, names, x, y, options, groups)
+    labels, group = label_places(header, options, path), _group_column(header, options, path)
+    places = [place for place in range(len(header)) if place not in (*labels, group)]
+    notes: list[str] = []
+    drafts, kept = [], []
+    for place, seen in zip(places, survey(path, header, places), strict=True):
+        column = seen.column(path, notes)
+        if column is not None:
+            drafts.append(column)
+            kept.append(place)
+    table = Columns(tuple(drafts))
+    x, texts, groups = _read(path, table, kept, labels, group, options)
+    names = [header[place] for place in labels]
+    return finish(path, table, x, texts, names, options, notes, groups)
 
 
-def read_rows(path: Path, columns: Sequence[str], count: int) -> tuple[np.ndarray, list[int]]:
-    """The values of a CSV file that a champion takes, and the line that each row stands on.
+def read_plain(path: Path, columns: Sequence[str], count: int) -> tuple[np.ndarray, list[int]]:
+    """The values of a CSV file for a champion that knows no table: columns of numbers, and their lines.
 
-    Columns are found by their names, in any order, and others are left alone; where the champion knows no
-    names, all columns but one that is called like a label count.
+    Where it knows no names either, all columns but one that is called like a label count.
     """
     with sound_csv(path) as rows:
         header = next(rows, [])
-        places = _places(header, columns, count, path)
-        values, lines = array("f"), []
-        for number, row in enumerate(rows, start=2):
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise DataError(f"{path}: line {number} has {len(row)} columns, the header has {len(header)}")
-            chosen = [row[place] for place in places]
-            try:
-                values.extend(map(float, chosen))
-            except (ValueError, OverflowError):
-                raise _culprit(path, chosen, [header[place] for place in places], number) from None
-            lines.append(number)
-    x = np.frombuffer(values, np.float32).reshape(len(lines), len(places))
-    if not np.isfinite(x).all():
-        first = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
-        raise DataError(f"{path}: line {lines[first]} has values that are missing or infinite")
+    if not columns:
+        columns = header
+        if len(header) == count + 1:
+            columns = [name for name in header if name.strip().lower() not in LABEL_NAMES]
+        if len(columns) != count:
+            raise DataError(f"{path} has {len(header)} columns; the champion takes {count}")
+    x, lines = read_rows(path, Columns(tuple(Column(name) for name in columns)))
+    if np.isnan(x).any():
+        first = int(np.flatnonzero(np.isnan(x).any(axis=1))[0])
+        raise DataError(f"{path}: line {lines[first]} has values that are missing")
     return x, lines
 
 
-def read_labelled(
-    path: Path, columns: Sequence[str], count: int, options: DataOptions, *, whole: bool
-) -> tuple[np.ndarray, list[int], list[str]]:
-    """The same with the label of each row, as the name of a class; `whole`: labels are whole numbers."""
-    x, lines = read_rows(path, columns, count)
+def read_labels(path: Path, options: DataOptions, outputs: Sequence[str]) -> list[str]:
+    """The label of each row as text; of several columns, such as those that outputs are named by, joined."""
     with sound_csv(path) as rows:
-        label = _label_column(next(rows, []), options, path)
-        labels = [row[label].strip() for row in rows if row]
-    if whole:
-        labels = [str(int(float(one))) if _whole(one) else one for one in labels]
-    return x, lines, labels
+        header = next(rows, [])
+    if options.label_column is None and outputs and all(name in header for name in outputs):
+        places = [header.index(name) for name in outputs]
+    else:
+        places = label_places(header, options, path)
+    return answers.joined([row[place].strip() for place in places] for _, row in checked_rows(path))
 
 
-def _places(header: list[str], columns: Sequence[str], count: int, path: Path) -> list[int]:
-    if columns:
-        missing = [name for name in columns if name not in header]
-        if missing:
-            raise DataError(f"{path} lacks the column {listing(missing)}, which the champion was evolved on")
-        return [header.index(name) for name in columns]
-    places = list(range(len(header)))
-    if len(header) == count + 1:
-        places = [place for place, name in enumerate(header) if name.strip().lower() not in LABEL_NAMES]
-    if len(places) != count:
-        raise DataError(f"{path} has {len(header)} columns; the champion takes {count}")
-    return places
-
-
-@contextmanager
-def sound_csv(path: Path) -> Iterator[Iterator[list[str]]]:
-    """The rows of a CSV file; whatever is wrong with it is a `DataError`."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            delimiter = max(",;\t", key=stream.readline(_MAX_LINE).count)
-            stream.seek(0)
-            yield csv.reader(_lines(stream, path), delimiter=delimiter, strict=True)
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not text in UTF-8") from None
-    except csv.Error as error:
-        raise DataError(f"{path} is not a sound CSV file: {error}") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def from_parquet(path: Path, *, options: DataOptions) -> DataSet:
-    """Make a data set of a Parquet file; this needs the pyarrow library."""
-    try:
-        import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
-        import pyarrow.parquet  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ImportError:
-        raise DataError(f"{path}: to read Parquet files, `pip install pyarrow`") from None
-    try:
-        schema = pyarrow.parquet.read_schema(path)
-        label = _label_column(schema.names, options, path)
-        columns = [index for index in range(len(schema.names)) if index != label]
-        for index in columns:
-            kind = schema.types[index]
-            is_number = (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_boolean)
-            if not any(check(kind) for check in is_number):
-                raise _not_a_number(path, schema.names[index], str(kind), None)
-        # As a dictionary, a name that a million rows share stays one name.
-        with pyarrow.parquet.ParquetFile(path, read_dictionary=[schema.names[label]]) as file:
-            rows, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
-            claimed = sum(file.metadata.row_group(index).total_byte_size for index in groups)
-            if max(rows * (len(columns) * 4 + _LABEL_BYTES), claimed) > options.max_bytes:
-                raise DataError(
-                    f"{path} claims {rows} rows, {claimed >> 20} MB: more than data.max_bytes allows"
-                )
-            table = file.read()
-        x = np.empty((table.num_rows, len(columns)), np.float32)
-        with np.errstate(over="ignore"):  # what becomes infinite is refused with all that is not finite
-            for place, index in enumerate(columns):
-                x[:, place] = table.column(index).to_numpy()
-        y = _arrow_labels(table.column(label))
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, KeyError, TypeError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataError(f"{path} is not a sound Parquet file: {shown(reason)}") from None
-    return _finish(path, [schema.names[index] for index in columns], x, y, options)
-
-
-def _arrow_labels(column: Any) -> Sequence[Any] | np.ndarray:
-    """Names that many rows share stay one object each; numbers stay in an array."""
-    if not hasattr(column.type, "index_type"):
-        numbers: np.ndarray = column.to_numpy()
-        if column.null_count == 0 and numbers.dtype.kind in "biuf":
-            return numbers
-        return list(column.to_pylist())
-    labels: list[Any] = []
-    for chunk in column.chunks:
-        names, indices = chunk.dictionary.to_pylist(), chunk.indices.to_pylist()
-        # The library does not check them, and a negative one would be taken for another class.
-        if not all(index is None or 0 <= index < len(names) for index in indices):
-            raise ValueError("the label column points outside of its dictionary")
-        labels += [None if index is None else names[index] for index in indices]
-    return labels
-
-
-def _lines(stream: IO[str], path: Path) -> Iterator[str]:
-    """The lines, none of which may be without end."""
-    while line := stream.readline(_MAX_LINE):
-        if len(line) == _MAX_LINE:
-            raise DataError(f"{path} has a line of more than {_MAX_LINE} characters")
-        yield line
-
-
-def _label_column(header: Sequence[str], options: DataOptions, path: Path) -> int:
+def label_places(header: Sequence[str], options: DataOptions, path: Path) -> list[int]:
+    """Where the label is, or the labels are."""
     if not 2 <= len(header) <= _MAX_COLUMNS:
         raise DataError(
             f"{path} has {len(header)} columns; a label and from 1 to {_MAX_COLUMNS - 1} others are needed"
         )
     if options.label_column is not None:
-        if options.label_column not in header:
-            raise DataError(f"{path} has no column {options.label_column!r}; it has {listing(header, 10)}")
-        return list(header).index(options.label_column)
+        return [list(header).index(name) for name in named_columns(header, options.label_column, path)]
     lower = [name.strip().lower() for name in header]
     for name in LABEL_NAMES:
         if name in lower:
-            return lower.index(name)
+            return [lower.index(name)]
     raise DataError(
         f"{path}: which column is the class? give --data.label-column, one of {listing(header, 10)}"
     )
+
+
+def named_columns(header: Sequence[str], asked: str, path: Path) -> list[str]:
+    """The columns that are meant: one name, or several with commas between them."""
+    if asked in header:
+        return [asked]
+    names = [name.strip() for name in asked.split(",")]
+    strange = [name for name in names if name not in header]
+    if strange or len(set(names)) < len(names):
+        raise DataError(f"{path} has no column {(strange or [asked])[0]!r}; it has {listing(header, 10)}")
+    return names
 
 
 def _group_column(header: Sequence[str], options: DataOptions, path: Path) -> int | None:
@@ -196,105 +124,158 @@ def _group_column(header: Sequence[str], options: DataOptions, path: Path) -> in
     return list(header).index(options.group_column)
 
 
-def _read_rows(
-    rows: Iterator[list[str]],
-    header: list[str],
-    label: int,
-    group: int | None,
+def _read(
     path: Path,
+    table: Columns,
+    places: Sequence[int],
+    labels: Sequence[int],
+    group: int | None,
     options: DataOptions,
 ) -> tuple[np.ndarray, list[str], list[str] | None]:
-    values = array("f")
-    labels: list[str] = []
+    """The cells as numbers, the labels as texts, and the groups."""
+    values, lines = array("f"), []
+    texts: list[str] = []
     groups: list[str] = []
-    names = [one for place, one in enumerate(header) if place not in (label, group)]
     known: dict[str, str] = {}
-    room = 0
-    for number, row in enumerate(rows, start=2):
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise DataError(f"{path}: line {number} has {len(row)} columns, the header has {len(header)}")
-        name = row[label].strip()
+    room, width = 0, max(len(places), len(table.inputs)) * values.itemsize
+    for line, row in checked_rows(path):
+        name = answers.JOINT.join(row[place].strip() for place in labels)
         if group is not None:
             groups.append(row[group].strip())
-        for place in sorted({label} if group is None else {label, group}, reverse=True):
-            del row[place]
         if name not in known:
             known[name] = name
             room += len(name)
-        labels.append(known[name])
-        try:
-            values.extend(map(float, row))
-        except (ValueError, OverflowError):
-            raise _culprit(path, row, names, number) from None
-        if len(values) * values.itemsize + len(labels) * _LABEL_BYTES + room > options.max_bytes:
+        texts.append(known[name])
+        lines.append(line)
+        values.extend(cells(path, table, [row[place] for place in places], line))
+        if len(lines) * (width + _LABEL_BYTES) + room > options.max_bytes:
             raise DataError(f"{path} holds more than {options.max_bytes >> 20} MB (data.max_bytes)")
-    if not labels:
+    if not texts:
         raise DataError(f"{path} has a header but no rows")
-    x = np.frombuffer(values, np.float32).reshape(len(labels), -1)
-    return x, labels, None if group is None else groups
+    x = np.frombuffer(values, np.float32).reshape(len(texts), len(places))
+    return finite(path, x, lines), texts, None if group is None else groups
 
 
-def _culprit(path: Path, row: list[str], names: list[str], number: int) -> DataError:
-    for name, cell in zip(names, row, strict=True):
-        try:
-            float(cell)
-        except ValueError:
-            return _not_a_number(path, name, cell, number)
-    return DataError(f"{path}: line {number} holds something that is not a number")
-
-
-def _not_a_number(path: Path, name: str, cell: str, number: int | None) -> DataError:
-    where = f"line {number}, " if number else ""
-    what = f"holds {cell!r:.40}, which is not a number" if cell.strip() else "is empty"
-    return DataError(
-        f"{path}: {where}column {name!r:.40} {what}; leave the column out, or turn it into numbers"
-    )
-
-
-def _finish(
+def finish(
     path: Path,
-    names: list[str],
+    table: Columns,
     x: np.ndarray,
     labels: Sequence[Any] | np.ndarray,
+    names: Sequence[str],
     options: DataOptions,
+    notes: list[str],
     groups: Sequence[str] | None = None,
 ) -> DataSet:
-    y, classes = _numbered(path, labels)
-    kept, notes = [], []
-    for index, name in enumerate(names):
-        # A row number says nothing about the next table, and in a sorted one it gives the class away.
-        if name.strip().lower() in _INDEX_NAMES and len(x) > 2 and (np.diff(x[:, index]) == 1).all():
-            notes.append(f"the column {name!r} only counts the rows and was left out")
-        else:
-            kept.append(index)
+    """A data set of cells as numbers [rows, columns] and labels as they stand in the file."""
+    kept = [place for place in range(len(table.columns)) if not _counts_rows(table, x, place, notes)]
     if not kept:
         raise DataError(f"{path} has no column with values besides the label")
-    x = x[:, kept] if notes else x
-    arrays = {"x_train": x, "y_train": y}
-    own = [names[index] for index in kept]
-    return from_arrays(
-        arrays, name=path.stem, options=options, classes=classes, notes=notes, columns=own, groups=groups
+    table, x = Columns(tuple(table.columns[place] for place in kept)), x[:, kept]
+    table.check()
+    if 4 * len(x) * len(table.inputs) > options.max_bytes:
+        raise DataError(f"{path} would take more than {options.max_bytes >> 20} MB (data.max_bytes)")
+    own: dict[str, Any] = _answers(path, labels, names, options, notes)
+    part = Part(x, own.pop("y"), groups=None if groups is None else np.array(groups, np.str_))
+    encode = partial(encoded, table)
+    return assemble(
+        path.stem, {"train": part}, divisor=1.0, options=options, notes=notes, encode=encode, **own
     )
 
 
-def _numbered(path: Path, labels: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+def encoded(table: Columns, parts: dict[str, Part]) -> tuple[dict[str, Part], Columns, list[str]]:
+    """All parts as inputs, by what the training part says; and what a person should be told."""
+    fitted = table.fitted(parts["train"].x)
+    holes = {
+        one.name: int(sum(np.isnan(part.x[:, place]).sum() for part in parts.values()))
+        for place, one in enumerate(fitted.columns)
+    }
+    told = [f"{shown} ({count})" for shown, count in holes.items() if count]
+    notes = [f"missing values: {listing(told, 8)}; numbers become the median, texts a category of their own"]
+    texts = [f"{one.name} ({len(one.inputs)})" for one in fitted.columns if one.kind == "text"]
+    notes = notes if told else []
+    if texts:
+        notes.append(f"columns of text, an input for each of their texts: {listing(texts, 8)}")
+    made = {
+        name: Part(_frozen(fitted.encode(part.x, table)), part.y, part.names, part.groups)
+        for name, part in parts.items()
+    }
+    return made, fitted, notes
+
+
+def _answers(
+    path: Path,
+    labels: Sequence[Any] | np.ndarray,
+    names: Sequence[str],
+    options: DataOptions,
+    notes: list[str],
+) -> dict[str, Any]:
+    """The labels as an array, and what `assemble` has to know of them."""
+    asked = options.task
+    if isinstance(labels, np.ndarray) and (
+        asked == "classes" or (asked == "auto" and answers.of_numbers(labels) == "classes")
+    ):  # numbers of a Parquet file
+        y, classes = encode_labels({"y_train": labels})
+        return {"y": y["y_train"], "classes": classes, "kind": label_kind(labels)}
+    texts = [_text(one) for one in labels]
+    if len(names) == 1:
+        _check_labels(path, set(texts), options)
+    task, outputs, told = answers.settled({"train": texts}, options.task, str(path), names)
+    notes += told
+    if task != "classes":
+        if task == "multilabel" and len(names) == 1:
+            y_ = answers.label_sets(texts, outputs)[0]
+        else:
+            y_ = answers.encoded(texts, task, outputs, f"{path}: the column {listing(names)}")
+        return {"y": y_, "classes": tuple(outputs), "task": task}
+    if "" in texts:
+        raise DataError(f"{path}: the label column has empty cells")
+    numbers, known = _numbered(texts)
+    encoded_, found = encode_labels({"y_train": numbers})
+    classes = found if known is None else tuple(known[int(place)] for place in found)
+    return {
+        "y": encoded_["y_train"],
+        "classes": classes,
+        "kind": label_kind(numbers) if known is None else "text",
+    }
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else str(value)
+
+
+def _check_labels(path: Path, known: set[str], options: DataOptions) -> None:
+    multi = options.task == "multilabel" or (options.task == "auto" and answers.separator(known) is not None)
+    if "" in known and not multi:
+        raise DataError(f"{path}: the label column has empty cells")
+    if any(len(one) > (20 if multi else 1) * _MAX_LABEL for one in known):
+        raise DataError(
+            f"{path}: the label column has texts of over {_MAX_LABEL} characters; is it the right one?"
+        )
+
+
+def _counts_rows(table: Columns, x: np.ndarray, place: int, notes: list[str]) -> bool:
+    """Whether a column only counts rows, or numbers them in any order; it is then told of."""
+    column, own = table.columns[place], x[:, place]
+    lower = column.name.strip().lower()
+    # A row number says nothing about the next table, and in a sorted one it gives the class away.
+    if column.kind == "text" or len(x) <= 2 or np.isnan(own).any():
+        return False
+    if lower in _INDEX_NAMES and (np.diff(own) == 1).all():
+        notes.append(f"the column {column.name!r} only counts the rows and was left out")
+        return True
+    numbered = lower in ("id", "uuid") or lower.endswith(("_id", " id"))
+    if numbered and len(np.unique(own)) == len(own) and (own == np.rint(own)).all():
+        notes.append(f"the column {column.name!r} has another number in every row, an id, and was left out")
+        return True
+    return False
+
+
+def _numbered(labels: Sequence[str]) -> tuple[np.ndarray, list[str] | None]:
     """Labels as an array, and the names of the classes where they are texts.
 
     An array of texts would give every row the room of the longest name.
     """
-    if isinstance(labels, np.ndarray):
-        return labels, None
     known = set(labels)
-    if None in known or "" in known:
-        raise DataError(f"{path}: the label column has empty cells")
-    if not all(isinstance(one, str) for one in known):
-        return np.array(labels), None
-    if any(len(one) > _MAX_LABEL for one in known):
-        raise DataError(
-            f"{path}: the label column has texts of over {_MAX_LABEL} characters; is it the right one?"
-        )
     if all(map(_whole, known)):
         return np.fromiter((int(float(one)) for one in labels), np.int64, len(labels)), None
     classes = sorted(known)
@@ -308,3 +289,17 @@ def _whole(text: str) -> bool:
     except ValueError:
         return False
     return math.isfinite(number) and number == int(number) and abs(number) < 2**53
+
+
+def whole_names(labels: Sequence[str]) -> list[str]:
+    """Labels that are whole numbers in the one way that names of classes have them.
+
+    >>> whole_names(["1.0", "x"])
+    ['1', 'x']
+    """
+    return [str(int(float(one))) if _whole(one) else one for one in labels]
+
+
+def _frozen(x: np.ndarray) -> np.ndarray:
+    x.flags.writeable = False
+    return x

@@ -105,7 +105,7 @@ const Champion = (() => {
       this.steps = plain.steps.map((step) => ({ ...step, weight: numbers(step.weight), bias: numbers(step.bias) }));
     }
 
-    // The probability of each class, for raw values in the order (channel, row, column).
+    // The probability of each class, or label, or the numbers themselves, for raw values in the order (channel, row, column).
     answer(values) {
       const size = values.length / this.scale.length;
       const slots = [
@@ -118,7 +118,9 @@ const Champion = (() => {
         if (step.activation) out.forEach((value, i) => (out[i] = activations[step.activation](value)));
         slots.push(out);
       }
+      if (this.task === "regression") return Array.from(slots.at(-1));
       const logits = Array.from(slots.at(-1), (value) => value / this.temperature);
+      if (this.task === "multilabel") return logits.map((value) => 1 / (1 + Math.exp(-value)));
       const most = Math.max(...logits);
       const powers = logits.map((value) => Math.exp(value - most));
       const sum = powers.reduce((total, value) => total + value, 0);
@@ -219,21 +221,32 @@ async function tryIt() {
     const planes = Champion.prepared(image.data, image.height, image.width, model.shape);
     const values = planes.flatMap((plane) => Array.from(plane, (value) => Math.fround(value * Math.fround(model.white / 255))));
     const odds = model.answer(values);
-    const ranked = odds.map((value, place) => [value, place]).sort((one, other) => other[0] - one[0]);
+    const numbers = model.task === "regression";
+    const ranked = odds.map((value, place) => [value, place]);
+    if (!numbers) ranked.sort((one, other) => other[0] - one[0]);
     show(planes);
+    list.classList.toggle("numbers", numbers);
     list.replaceChildren(
-      ...ranked.slice(0, 5).map(([value, place]) => {
+      ...ranked.slice(0, numbers ? 20 : model.task === "multilabel" ? 10 : 5).map(([value, place]) => {
         const [item, name, bar, share] = ["li", "span", "i", "b"].map((tag) => document.createElement(tag));
         name.textContent = model.classes[place];
-        share.textContent = `${(100 * value).toFixed(1)} %`;
+        share.textContent = numbers ? `${Number(value.toPrecision(4))}` : `${(100 * value).toFixed(1)} %`;
         bar.style.setProperty("--share", `${100 * value}%`);
-        item.append(name, bar, share);
+        if (model.task === "multilabel" && value < 0.5) item.className = "without";
+        item.append(...(numbers ? [name, share] : [name, bar, share]));
         return item;
       }),
     );
     card.querySelector(".hint").hidden = true;
     card.dataset.answer = JSON.stringify(odds);
-    live.textContent = `${model.classes[ranked[0][1]]}, ${(100 * ranked[0][0]).toFixed(1)} percent`;
+    live.textContent = spoken(odds, ranked);
+  }
+
+  // The answer as it is read out.
+  function spoken(odds, ranked) {
+    if (model.task === "regression") return odds.map((value, place) => `${model.classes[place]} ${Number(value.toPrecision(4))}`).join(", ");
+    if (model.task === "classes") return `${model.classes[ranked[0][1]]}, ${(100 * ranked[0][0]).toFixed(1)} percent`;
+    return ranked.filter(([value]) => value >= 0.5).map(([, place]) => model.classes[place]).join(", ") || "no label";
   }
 
   async function read(file) {
