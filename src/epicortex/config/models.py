@@ -46,6 +46,15 @@ def _speciation(given: object) -> object:
     return _SPECIATION.get(str(given).lower(), given)
 
 
+Augmentation: TypeAlias = Literal["auto", "rotation", "scale", "colour", "noise", "cutout"]
+
+
+def _augment(given: object) -> object:
+    """A single name will do for a list, and `none` for an empty one."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+    return () if names == ("none",) else names
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
@@ -332,6 +341,13 @@ class TrainingConfig(_Section):
     """Half of the training images are moved at random, in each dimension by up to this part of their size."""
     flip: bool | Literal["auto"] = False
     """Half of the training images are mirrored left to right; auto (planned runs): if that is harmless."""
+    augment: Annotated[tuple[Augmentation, ...], BeforeValidator(_augment)] = Field(
+        (),
+        json_schema_extra={
+            "allowed": "rotation, scale, colour, noise and cutout, with commas between, or auto, or none"
+        },
+    )
+    """How else training samples are changed; auto (planned runs): by what is measured to help."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
@@ -385,6 +401,17 @@ class TrainingConfig(_Section):
     )
     """Where networks are trained."""
 
+    @model_validator(mode="after")
+    def _augments(self) -> TrainingConfig:
+        if "auto" in self.augment and len(self.augment) > 1:
+            raise ValueError("augment is auto or names of what to use, not both")
+        return self
+
+    @property
+    def measures_augment(self) -> bool:
+        """Whether what samples are changed by is still to be found out."""
+        return self.augment == ("auto",)
+
     def validation_part(self, samples: int) -> float:
         """The part of so many samples that is kept for validation.
 
@@ -422,8 +449,10 @@ class DataConfig(_Section):
     """The stratified part kept for testing where the data has no test part of its own."""
     min_per_class: int = Field(2, ge=1)
     """A class with fewer training samples than this is refused."""
-    max_side: int = Field(64, ge=1)
-    """The longest side that images get without `image_size`; larger ones would evolve slowly."""
+    max_side: int | None = Field(None, ge=1)
+    """The longest side that images get without `image_size`; by default 64 to 224, by `total_pixels`."""
+    total_pixels: int | None = Field(None, ge=1)
+    """How many pixels all training pictures may have together; planned runs set it by their minutes."""
     max_pixels: int = Field(50_000_000, ge=1)
     """A picture that claims more pixels than this is refused before it is decoded."""
     max_bytes: int = Field(4 * 2**30, ge=1)

@@ -30,6 +30,8 @@ class Course:
     rates: tuple[float, float] = (1.0, 1.0)
     """What the learning rate is multiplied by at the first step and after the last; on a line between."""
     flip: bool = False
+    augment: tuple[str, ...] = ()
+    """How else samples are changed."""
     average: bool = False
     """Whether the mean of the last weights is what is scored, and kept beside the weights themselves."""
     scored: int | None = None

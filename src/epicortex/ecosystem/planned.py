@@ -120,6 +120,7 @@ class PlannedBudget:
             size=plan.size,
             rates=plan.rates,
             flip=plan.flip,
+            augment=self._config.training.augment,
             average=not plan.ends_run,
             scored=plan.scored,
             mirrored=plan.mirrored and place == 0,

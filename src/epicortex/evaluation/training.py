@@ -20,6 +20,7 @@ from torch import Tensor
 from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import Course, Job, Outcome
+from epicortex.evaluation.augmentation import Augmenter, Scale
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
@@ -42,6 +43,8 @@ class Batch:
     """Which images are mirrored."""
     size: Shape | None = None
     """What images are averaged down to."""
+    augment: Augmenter | None = None
+    """Changes the raw samples before all else, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class Workshop(Protocol):
     """How many samples there are to learn from."""
     spatial: Shape
     """The spatial size of a sample."""
+    scaling: Scale
+    """The mean and the deviation of raw values."""
     labels: Tensor
     """Those of the samples that fitness is measured on."""
 
@@ -164,10 +169,12 @@ def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:
 def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
     """The batches of a job, and what the learning rate is multiplied by in each."""
     training, course = shop.training, job.course
-    rng, shifts, flips = (
+    rng, shifts, flips, changes = (
         randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
-        for purpose in ("training", "shifts", "flips")
+        for purpose in ("training", "shifts", "flips", "augmentation")
     )
+    names = course.augment if course else training.augment
+    augment = Augmenter(names, shop.scaling, changes) if names else None
     shift = min(MOST_SHIFT, training.shift * recipe(shop.family, job.phenotype).get("augmentation", 1.0))
     mirrors = (course.flip if course else training.flip is True) and len(shop.spatial) == 2
     chosen = (
@@ -180,7 +187,8 @@ def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
         if shift and shop.spatial:
             moves = draw_moves(len(rows), shop.spatial, shift, shifts, part=1.0 if course else 0.5)
         mirrored = draw_flips(len(rows), flips) if mirrors else None
-        yield Batch(rows, moves, mirrored, course.size if course else None), _rate(course, number)
+        size = course.size if course else None
+        yield Batch(rows, moves, mirrored, size, augment), _rate(course, number)
 
 
 def _rate(course: Course | None, number: int) -> float:
