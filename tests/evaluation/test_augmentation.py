@@ -116,6 +116,7 @@ def test_both_arithmetics_learn_from_the_same_changed_samples() -> None:
     assert distance(one, other) < 1e-3 < distance(one, plain)
 
 
+@pytest.mark.filterwarnings("ignore:there is no test part:RuntimeWarning")
 @pytest.mark.parametrize(
     ("value", "says"),
     [

@@ -60,6 +60,7 @@ def test_the_same_seed_finds_the_same_whatever_the_workers(tmp_path: Path) -> No
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
+@pytest.mark.filterwarnings("ignore:there is no test part:RuntimeWarning")
 def test_too_few_minutes_are_said_to_be_too_few(tmp_path: Path) -> None:
     digits, short = load_digits(), {"evolution.minutes": 0.05}
     config = epicortex.configure(changes={**SETTINGS, **short})

@@ -103,11 +103,12 @@ class Champion:
 
     def _repr_html_(self) -> str:
         facts, outline = self.facts, self.outline
-        tested = (
-            []
-            if facts.test_accuracy is None
-            else [("accuracy on the test set", percent(facts.test_accuracy))]
-        )
+        tested = []
+        if facts.test_accuracy is not None:
+            tested.append(("accuracy on the test set", percent(facts.test_accuracy)))
+        if facts.test is not None:
+            low, high = facts.test.interval
+            tested.append(("95 % interval", f"{percent(low)} to {percent(high)}"))
         rows = [
             ("champion", f"network {facts.network} of generation {facts.generation}"),
             (f"fitness on the {facts.fitness_on} set", f"{facts.fitness:.4f}"),

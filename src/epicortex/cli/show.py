@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from epicortex.champion.file import Champion
+    from epicortex.champion.file import Champion, Facts
     from epicortex.ecosystem.state import Event
     from epicortex.families.family import Outline
     from epicortex.registry import Parts
@@ -143,6 +143,7 @@ def _figures(member: Champion) -> dict[str, Any]:
         "multiplications": outline.cost,
         "fitness": facts.fitness,
         "test_accuracy": facts.test_accuracy,
+        "test_interval": None if facts.test is None else list(facts.test.interval),
     }
 
 
@@ -229,15 +230,24 @@ def _front(members: Sequence[Champion]) -> Table:
     from epicortex.champion.front import milliseconds
 
     table = _table()
-    names = ("parameters", "multiplications", "ms a sample", "validation", "test")
+    names = ("parameters", "multiplications", "ms a sample", "validation", "test (95 % interval)")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for one in members:
         outline, facts = one.outline, one.facts
         time = f"{milliseconds(one):.2f}"
-        tested = percent(facts.test_accuracy)
-        table.add_row(count(outline.parameters), count(outline.cost), time, percent(facts.fitness), tested)
+        table.add_row(
+            count(outline.parameters), count(outline.cost), time, percent(facts.fitness), _tested(facts)
+        )
     return table
+
+
+def _tested(facts: Facts) -> str:
+    """The accuracy on the test set, with where it likely is on all data of this kind."""
+    if facts.test is None:
+        return percent(facts.test_accuracy)
+    low, high = (f"{100 * bound:.1f}" for bound in facts.test.interval)
+    return f"{percent(facts.test_accuracy)} ({low}–{high})"
 
 
 def kernels(shapes: Sequence[Sequence[int]]) -> str:
