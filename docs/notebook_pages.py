@@ -1,6 +1,6 @@
-"""Notebooks as pages: each `.ipynb` is run when the site is built, and what its cells show becomes part of the page.
+"""Notebooks as pages: each `.ipynb` is run when the site is built, and its page has what its cells show.
 
-nbclient runs them and MyST reads the text; what is left to do here is so little that no further extension is needed.
+nbclient runs them and MyST reads the text; so little is left to do that no further extension is needed.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Layout = Literal["auto", "channels_first", "channels_last"]
 Unreadable = Literal["skip", "refuse"]
 
 TOTAL_PIXELS = 51_200_000
-"""As many as CIFAR-10 has, or a thousand pictures of 224 × 224: what a run of ten minutes gets somewhere with."""
+"""As many as CIFAR-10 has, or a thousand pictures of 224 × 224: about what ten minutes are enough for."""
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total); total is 0 where it is not known."""

@@ -1,8 +1,8 @@
 """`training.augment = "auto"`: which changes of training samples help is measured before the run begins.
 
-Copies of one founder get the same work on the same samples, each with another change, and one with none. A
-change is used if it lowers the loss on the validation samples. What was found is written into the run's
-settings.
+Copies of one founder get the same work on the same samples, each with another change, and one with none; all
+of it twice, since training has its luck. A change is used if it clearly lowers the loss on the validation
+samples. What was found is written into the run's settings.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from epicortex.run import sizing
 from epicortex.run.subject import Subject
 
 #: The part of a run's time that is measured for, and the least number of minutes that is enough.
-_SHARE: Final = 0.08
+_SHARE: Final = 0.1
 _LEAST_MINUTES: Final = 1.0
 #: What is trained: a founder of this part of the largest one's cost, on small images.
 _PART: Final = 0.25
 #: By how many standard errors the loss has to be lower.
 _CLEARLY: Final = 1.5
+#: How often everything is measured.
+_REPEATS: Final = 2
 #: Without minutes: as many steps as so many generations have.
 _GENERATIONS: Final = 3
 
@@ -65,27 +67,34 @@ def settled(
     spatial = subject.problem.input_shape[1:]
     arms = [(), *((name,) for name in SUITABLE[min(len(spatial), len(SUITABLE) - 1)])]
     trial = _Trial(config, family, spatial, engine, len(arms))
-    losses = dict(zip(arms, trial.losses(arms), strict=True))
-    gains = {arm: gain(losses[()], losses[arm]) for arm in arms[1:]}
-    helpful = [name for (name,), (mean, error) in gains.items() if mean > _CLEARLY * error]
-    chosen = tuple(helpful)
-    if len(helpful) > 1:
-        best = min(helpful, key=lambda name: float(losses[name,].mean()))
+    plain, *changed = trial.losses(arms)
+    gains = dict(zip((name for (name,) in arms[1:]), compared(plain, changed), strict=True))
+    chosen = tuple(name for name, (mean, error) in gains.items() if mean > _CLEARLY * error)
+    if len(chosen) > 1:
+        best = max(chosen, key=lambda name: gains[name][0])
         (together,) = trial.losses([chosen])
-        if together.mean() >= losses[best,].mean():
+        if plain.mean() - together.mean() <= gains[best][0]:
             chosen = (best,)
     note(_told(gains, chosen, trial.steps))
     return settings.changed(config, training={"augment": chosen})
 
 
-def gain(before: Array, after: Array) -> tuple[float, float]:
-    """By how much the mean loss of the same samples fell, and its standard error.
+def compared(before: Array, after: Sequence[Array]) -> list[tuple[float, float]]:
+    """By how much the mean loss fell with each change, and the standard error of that.
 
-    >>> gain(np.array([1.0, 2.0, 3.0, 4.0], np.float32), np.array([0.5, 1.5, 3.0, 3.0], np.float32))
-    (0.5, 0.17677669529663687)
+    All are losses [repeats, samples] of the same samples. The error is that of the samples and that of the
+    repeats, which is estimated from all changes together.
+
+    >>> before = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]], np.float32)
+    >>> [(mean, round(error, 3)) for mean, error in compared(before, [before - 0.5, before + [[0.1], [0.2]]])]
+    [(0.5, 0.035), (-0.15, 0.035)]
     """
-    gains = before.astype(np.float64) - after
-    return float(gains.mean()), float(gains.std()) / math.sqrt(len(gains))
+    gains = [before.astype(np.float64) - one for one in after]
+    repeats, samples = before.shape
+    luck = float(np.mean([one.mean(1).var(ddof=1) for one in gains])) / repeats
+    return [
+        (round(float(one.mean()), 12), math.sqrt(float(one.mean(0).var()) / samples + luck)) for one in gains
+    ]
 
 
 class _Trial:
@@ -102,7 +111,7 @@ class _Trial:
         self.steps = _GENERATIONS * own.steps
         if config.evolution.minutes is not None:
             # what helps may have to be tried together: one more round
-            rounds = math.ceil(arms / engine.workers) + 1
+            rounds = math.ceil(_REPEATS * arms / engine.workers) + math.ceil(_REPEATS / engine.workers)
             seconds = 60 * config.evolution.minutes * _SHARE / rounds
             speed = (own.speed or 1.0) / (own.siblings or 1)
             each = config.training.batch_size * family.cost(self._founder)
@@ -110,8 +119,12 @@ class _Trial:
             self.steps = max(1, round(speed * seconds / each))
 
     def losses(self, arms: Sequence[tuple[str, ...]]) -> list[Array]:
-        """The losses on all validation samples after training with each of these."""
-        jobs = [Job(1, 0, self._seed, self._founder, course=self._course(arm)) for arm in arms]
+        """The losses [repeats, samples] on all validation samples after training with each of these."""
+        jobs = [
+            Job(1 + repeat, 0, self._seed, self._founder, course=self._course(arm, repeat))
+            for arm in arms
+            for repeat in range(_REPEATS)
+        ]
         found = []
         for outcome in [future.result() for future in [self._engine.submit(job) for job in jobs]]:
             if outcome.failed or outcome.losses is None:
@@ -119,14 +132,16 @@ class _Trial:
                     f"what helps could not be measured: {outcome.failed or 'training.losses is off'}"
                 )
             found.append(outcome.losses)
-        return found
+        return [np.stack(found[at : at + _REPEATS]) for at in range(0, len(found), _REPEATS)]
 
-    def _course(self, arm: tuple[str, ...]) -> Course:
-        return Course(steps=self.steps, size=self._size, rates=(1.0, 0.0), augment=arm, average=True)
+    def _course(self, arm: tuple[str, ...], repeat: int) -> Course:
+        return Course(
+            steps=self.steps, stream=repeat, size=self._size, rates=(1.0, 0.0), augment=arm, average=True
+        )
 
 
-def _told(gains: dict[tuple[str, ...], tuple[float, float]], chosen: tuple[str, ...], steps: int) -> str:
+def _told(gains: dict[str, tuple[float, float]], chosen: tuple[str, ...], steps: int) -> str:
     """What was measured, in one line."""
-    figures = ", ".join(f"{name} {-mean:+.3f} ± {error:.3f}" for (name,), (mean, error) in gains.items())
+    figures = ", ".join(f"{name} {-mean:+.3f} ± {error:.3f}" for name, (mean, error) in gains.items())
     what = f"{' and '.join(chosen)} will be used" if chosen else "nothing clearly helps, so none is used"
     return f"change of the validation loss after {steps} steps: {figures}; {what}"
