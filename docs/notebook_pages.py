@@ -13,7 +13,7 @@ from typing import Any
 
 import nbformat
 from docutils import nodes
-from myst_parser.sphinx_ import MystParser
+from myst_parser.parsers.sphinx_ import MystParser
 from nbclient import NotebookClient
 
 #: A cell that takes longer than this breaks the build.

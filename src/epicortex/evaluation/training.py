@@ -88,10 +88,12 @@ class Workshop(Protocol):
     """How many samples there are to learn from."""
     spatial: Shape
     """The spatial size of a sample."""
-    scaling: Scale
-    """The mean and the deviation of raw values."""
     labels: Tensor
     """Those of the samples that fitness is measured on."""
+
+    @property
+    def scaling(self) -> Scale:
+        """The mean and the deviation of raw values."""
 
     def model(self, job: Job) -> Model:
         """The network of a job."""

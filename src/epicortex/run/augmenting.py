@@ -114,8 +114,8 @@ class _Trial:
             rounds = math.ceil(_REPEATS * arms / engine.workers) + math.ceil(_REPEATS / engine.workers)
             seconds = 60 * config.evolution.minutes * _SHARE / rounds
             speed = (own.speed or 1.0) / (own.siblings or 1)
-            each = config.training.batch_size * family.cost(self._founder)
-            each *= math.prod(self._size) / math.prod(spatial) if self._size else 1.0
+            shrunk = math.prod(self._size) / math.prod(spatial) if self._size else 1.0
+            each = config.training.batch_size * family.cost(self._founder) * shrunk
             self.steps = max(1, round(speed * seconds / each))
 
     def losses(self, arms: Sequence[tuple[str, ...]]) -> list[Array]:
