@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # notebook_pages
 
 project = "EpiCortex"
 author = "The EpiCortex developers"
 copyright = "the EpiCortex developers"
 release = version = installed("epicortex")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_parser",
+    "notebook_pages",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
 exclude_patterns = ["_build", "pictures"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -24,6 +34,7 @@ napoleon_google_docstring = False
 
 html_theme = "furo"
 html_title = "EpiCortex"
+html_static_path = ["static"]
 
 
 def _from_markdown(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

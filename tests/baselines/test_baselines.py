@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks import arms, baselines, by_hand, curves, evolved, naive, own_data, results_page
+from benchmarks import arms, baselines, by_hand, curves, evolved, naive, own_data, results_page, scenes
 from benchmarks.ledger import Key, Ledger
 
 import epicortex
@@ -341,6 +341,10 @@ def test_photographs_become_a_folder_that_is_read_back(tmp_path: Path) -> None:
     assert {image.tobytes() for image in read.x_test} == {
         x[row].tobytes() for row in range(60) if y[row] in (0, 1, 2, 3, 8)
     }
+    large = scenes.make_scenes(tmp_path / "scenes", data, train=3, test=2)
+    read = epicortex.load_data(large)
+    assert read.input_shape == (3, 224, 224)
+    assert (len(read.y_train), len(read.y_test)) == (15, 10)
 
 
 def test_ours_is_compared_with_the_better_of_the_others() -> None:

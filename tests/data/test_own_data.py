@@ -167,9 +167,15 @@ def test_the_size_is_the_common_one_else_the_median_and_never_too_large(tmp_path
                 )
     assert opened(tmp_path / "mixed", tmp_path).input_shape == (3, 12, 13)
     fill(tmp_path / "photos", size=(300, 400))
-    data = opened(tmp_path / "photos", tmp_path)
+    data = opened(tmp_path / "photos", tmp_path, max_side=64)
     assert data.input_shape == (3, 48, 64)
     assert "24 of 24 images were resized to 48 × 64 (--data.image-size sets another size)" in told(data)
+    # few pictures may be large, many may not
+    assert opened(tmp_path / "photos", tmp_path).input_shape == (3, 168, 224)
+    data = opened(tmp_path / "photos", tmp_path, total_pixels=24 * 90 * 120)
+    assert data.input_shape == (3, 90, 120)
+    assert "24 of 300 × 400 would take longer; --data.image-size 300,400 keeps their size" in told(data)
+    assert opened(tmp_path / "photos", tmp_path, total_pixels=1).input_shape == (3, 48, 64)
     assert opened(tmp_path / "photos", tmp_path, image_size=(20, 30)).input_shape == (3, 20, 30)
 
 

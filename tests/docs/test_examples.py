@@ -64,7 +64,7 @@ def test_no_example_hides_in_a_block_that_is_not_looked_at() -> None:
 
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    for library in ("sphinx", "myst_parser", "furo"):
+    for library in ("sphinx", "myst_parser", "furo", "nbclient", "ipykernel"):
         pytest.importorskip(library)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     done = subprocess.run(
@@ -75,3 +75,11 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "html" / "index.html").exists()
+    for name, shown in (
+        ("images", "multiplications for a sample"),
+        ("table", "tumours"),
+        ("signals", "noise 1.0"),
+    ):
+        page = (tmp_path / "html" / "notebooks" / f"{name}.html").read_text("utf-8")
+        assert shown in page
+        assert page.count("<svg") >= 1 or name == "signals"

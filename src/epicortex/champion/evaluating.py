@@ -59,6 +59,8 @@ class Evaluation:
     calibration: float
     """How far being sure was from being right, on average."""
     unreadable: tuple[str, ...] = ()
+    untempered: float | None = None
+    """The same without the temperature of the model; None where it has none."""
 
     def mistakes(self) -> list[Answer]:
         """The wrong answers, those of which it was surest first."""
@@ -108,7 +110,9 @@ def _evaluated(
         Answer(name, int(label), int(answer), float(row[answer]), float(row[label]))
         for name, label, answer, row in zip(names, labels, answers, chances, strict=True)
     ]
-    bins = reliability(chances, labels)
+    bins, untempered = reliability(chances, labels), None
+    if facts.temperature is not None:
+        untempered = calibration_error(reliability(_without(facts.temperature, chances), labels))
     return Evaluation(
         facts.classes,
         found,
@@ -117,7 +121,19 @@ def _evaluated(
         bins,
         calibration_error(bins),
         tuple(unreadable),
+        untempered,
     )
+
+
+def _without(temperature: float, chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What probabilities would be had their logits not been divided by a temperature.
+
+    >>> _without(2.0, np.array([[0.8, 0.2]])).round(4).tolist()
+    [[0.9412, 0.0588]]
+    """
+    powers = chances**temperature
+    result: NDArray[np.float64] = powers / powers.sum(1, keepdims=True)
+    return result
 
 
 def _model(source: Any) -> Any:

@@ -120,11 +120,12 @@ class Champion:
     def _repr_html_(self) -> str:
         facts, outline = self.facts, self.outline
         usual = USUAL[facts.task]
-        tested = (
-            []
-            if facts.test_accuracy is None
-            else [(f"{measure_name(usual)} on the test set", figure(usual, facts.test_accuracy))]
-        )
+        tested = []
+        if facts.test_accuracy is not None:
+            tested.append((f"{measure_name(usual)} on the test set", figure(usual, facts.test_accuracy)))
+        if facts.test is not None:
+            low, high = facts.test.interval
+            tested.append(("95 % interval", f"{figure(usual, low)} to {figure(usual, high)}"))
         rows = [
             ("champion", f"network {facts.network} of generation {facts.generation}"),
             (f"fitness on the {facts.fitness_on} set", f"{facts.fitness:.4f}"),

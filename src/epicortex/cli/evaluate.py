@@ -107,6 +107,7 @@ def as_json(found: Evaluation, worst: int) -> dict[str, Any]:
         "confusion": found.confusion.tolist(),
         "calibration": {
             "error": found.calibration,
+            "error_without_temperature": found.untempered,
             "bins": [{"samples": one.samples, "sure": one.sure, "right": one.right} for one in found.bins],
         },
         "mistakes": [
@@ -133,7 +134,7 @@ def _lines(found: Evaluation, worst: int) -> list[str]:
         f"(95 % interval {percent(low)} to {percent(high)})",
         f"baseline     {percent(tested.baseline)}, always answering {clean(found.classes[tested.majority])}",
         f"calibration  {percent(_sure(found))} sure on average, {percent(tested.accuracy)} right; "
-        f"calibration error {percent(found.calibration)}",
+        f"calibration error {percent(found.calibration)}{_untempered(found)}",
         *(f"note         {line}" for line in words.warnings(tested, found.classes)),
         "",
         *_aligned(_class_rows(found)),
@@ -145,6 +146,10 @@ def _lines(found: Evaluation, worst: int) -> list[str]:
         title = f"the {min(worst, len(mistakes))} mistakes it was surest of, of {len(mistakes)}"
         lines += ["", title, *_aligned(_mistake_rows(found, worst))]
     return lines
+
+
+def _untempered(found: Evaluation) -> str:
+    return "" if found.untempered is None else f" ({percent(found.untempered)} without its temperature)"
 
 
 def _sure(found: Evaluation) -> float:

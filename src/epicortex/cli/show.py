@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.measures import USUAL, figure, named
+from epicortex.measures import figure, named
 from epicortex.text import NOTHING, clean, count, directed, duration, json_text, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from epicortex.champion.file import Champion
+    from epicortex.champion.file import Champion, Facts
     from epicortex.ecosystem.state import Event
     from epicortex.families.family import Outline
     from epicortex.registry import Parts
@@ -145,6 +145,7 @@ def _figures(member: Champion) -> dict[str, Any]:
         "multiplications": outline.cost,
         "fitness": facts.fitness,
         "test_accuracy": facts.test_accuracy,
+        "test_interval": None if facts.test is None else list(facts.test.interval),
     }
 
 
@@ -232,16 +233,24 @@ def _front(members: Sequence[Champion]) -> Table:
     from epicortex.champion.front import milliseconds
 
     table = _table()
-    names = ("parameters", "multiplications", "ms a sample", "validation", "test")
+    names = ("parameters", "multiplications", "ms a sample", "validation", "test (95 % interval)")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for one in members:
         outline, facts = one.outline, one.facts
         time = f"{milliseconds(one):.2f}"
-        tested = figure(USUAL[facts.task], facts.test_accuracy)
         fitness = figure(facts.fitness_name, facts.fitness)
-        table.add_row(count(outline.parameters), count(outline.cost), time, fitness, tested)
+        table.add_row(count(outline.parameters), count(outline.cost), time, fitness, _tested(facts))
     return table
+
+
+def _tested(facts: Facts) -> str:
+    """The figure on the test set; of an accuracy also where it likely is on all data of this kind."""
+    found = figure(USUAL[facts.task], facts.test_accuracy)
+    if facts.test is None:
+        return found
+    low, high = (f"{100 * bound:.1f}" for bound in facts.test.interval)
+    return f"{found} ({low}–{high})"
 
 
 def kernels(shapes: Sequence[Sequence[int]]) -> str:

@@ -6,9 +6,9 @@ as TOML. Reading presets, files and overrides, and saying what is wrong with the
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from epicortex.config.ecosystem import (
     BudgetConfig,
@@ -38,6 +38,15 @@ MOVED = {
     "evolution.kernel_weight": "layered.kernel_weight",
     "evolution.mutation_choice": "layered.mutation_choice",
 }
+
+
+Augmentation: TypeAlias = Literal["auto", "rotation", "scale", "colour", "noise", "cutout"]
+
+
+def _augment(given: object) -> object:
+    """A single name will do for a list, and `none` for an empty one."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+    return () if names == ("none",) else names
 
 
 class EpisodesConfig(Section):
@@ -80,6 +89,13 @@ class TrainingConfig(Section):
     which that is harmless."""
     unflipped: tuple[int, ...] = ()
     """The classes, by their number from 0, whose images are never mirrored."""
+    augment: Annotated[tuple[Augmentation, ...], BeforeValidator(_augment)] = Field(
+        (),
+        json_schema_extra={
+            "allowed": "rotation, scale, colour, noise and cutout, with commas between, or auto, or none"
+        },
+    )
+    """How else training samples are changed; auto (planned runs): by what is measured to help."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
@@ -137,6 +153,17 @@ class TrainingConfig(Section):
     )
     """Where networks are trained."""
 
+    @model_validator(mode="after")
+    def _augments(self) -> TrainingConfig:
+        if "auto" in self.augment and len(self.augment) > 1:
+            raise ValueError("augment is auto or names of what to use, not both")
+        return self
+
+    @property
+    def measures_augment(self) -> bool:
+        """Whether what samples are changed by is still to be found out."""
+        return self.augment == ("auto",)
+
     def validation_part(self, samples: int) -> float:
         """The part of so many samples that is kept for validation.
 
@@ -176,8 +203,10 @@ class DataConfig(Section):
     """The stratified part kept for testing where the data has no test part of its own."""
     min_per_class: int = Field(2, ge=1)
     """A class with fewer training samples than this is refused."""
-    max_side: int = Field(64, ge=1)
-    """The longest side that images get without `image_size`; larger ones would evolve slowly."""
+    max_side: int | None = Field(None, ge=1)
+    """The longest side that images get without `image_size`; by default 64 to 224, by `total_pixels`."""
+    total_pixels: int | None = Field(None, ge=1)
+    """How many pixels all training pictures may have together; planned runs set it by their minutes."""
     max_pixels: int = Field(50_000_000, ge=1)
     """A picture that claims more pixels than this is refused before it is decoded."""
     max_bytes: int = Field(4 * 2**30, ge=1)

@@ -16,6 +16,9 @@ Layout = Literal["auto", "channels_first", "channels_last"]
 Unreadable = Literal["skip", "refuse"]
 Asked = Literal["auto", "classes", "regression", "multilabel"]
 
+TOTAL_PIXELS = 51_200_000
+"""As many as CIFAR-10 has, or a thousand pictures of 224 × 224: about what ten minutes are enough for."""
+
 Progress = Callable[[str, int, int], None]
 """Called as progress(what, done, total); total is 0 where it is not known."""
 
@@ -30,8 +33,10 @@ class DataOptions:
 
     image_size: tuple[int, int] | None = None
     """Height and width all images get; None takes the most common size found, within `max_side`."""
-    max_side: int = 64
-    """The longest side that images get without `image_size`; larger ones would evolve slowly."""
+    max_side: int | None = None
+    """The longest side that images get without `image_size`; None: from 64 to 224, by `total_pixels`."""
+    total_pixels: int = TOTAL_PIXELS
+    """How many pixels all training pictures may have together before they are made smaller."""
     channels: Channels = "auto"
     """"gray", "rgb", or "auto": gray only if every image is."""
     layout: Layout = "auto"
@@ -67,8 +72,8 @@ class DataOptions:
             raise DataError(f"data.test_fraction is {self.test_fraction}; it must be from 0 to below 1")
         if self.group_level is not None and self.group_level < 1:
             raise DataError(f"data.group_level is {self.group_level}; it must be at least 1")
-        for name in ("max_side", "min_per_class", "max_pixels", "max_bytes"):
-            if getattr(self, name) < 1:
+        for name in ("max_side", "total_pixels", "min_per_class", "max_pixels", "max_bytes"):
+            if (getattr(self, name) or 1) < 1:
                 raise DataError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
         if self.decode_workers is not None and self.decode_workers < 1:
             raise DataError(f"data.decode_workers is {self.decode_workers}; it must be at least 1")

@@ -38,6 +38,8 @@ class Course:
     flip: bool = False
     spared: tuple[int, ...] = ()
     """Classes whose images are not mirrored, where others are."""
+    augment: tuple[str, ...] = ()
+    """How else samples are changed."""
     average: bool = False
     """Whether the mean of the last weights is what is scored, and kept beside the weights themselves."""
     scored: int | None = None

@@ -122,6 +122,7 @@ class PlannedBudget:
             rates=plan.rates,
             flip=plan.flip,
             spared=plan.spared,
+            augment=self._config.training.augment,
             average=not plan.ends_run,
             scored=plan.scored,
             mirrored=plan.mirrored and place == 0,

@@ -152,6 +152,7 @@ class Trainer:
         self.learnt, self.measured = fitness_samples(data, training, seed, self.device)
         self.samples = len(self.learnt)
         self.spatial = tuple(self.learnt.x.shape[2:])
+        self.scaling = data.scaling
         self.labels, self.taught = self.measured.labels.cpu(), self.learnt.labels.cpu()
         self.class_weights = (
             class_weights(self.learnt.labels, len(data.classes))
@@ -215,7 +216,9 @@ class _TorchModel:
             for group, usual in zip(self._optimiser.param_groups, self._rates, strict=True):
                 if usual is not None:
                     group["lr"] = usual * rate
-        x, y = self._shop.learnt.batch(batch.rows, moves=batch.moves, flips=batch.flips)
+        x, y = self._shop.learnt.batch(
+            batch.rows, moves=batch.moves, flips=batch.flips, augment=batch.augment
+        )
         return self._step(self._optimiser, partial(self._loss, _smaller(x, batch.size), y))
 
     def average(self, weight: float) -> None:

@@ -157,11 +157,14 @@ class _NativeModel:
     def step(self, batch: Batch, rate: float) -> float:
         learnt = self._shop.learnt
         rows = batch.rows if learnt.whole else learnt.rows[batch.rows]
+        x, places = learnt.x, rows
+        if batch.augment is not None:
+            x, places = batch.augment(x[rows]), np.arange(len(rows))
         if self._job.course is not None:
             self._stepper.slow(rate)
         return self._stepper.step(
-            learnt.x,
-            rows,
+            x,
+            places,
             learnt.y[rows],
             scaling=self._shop.scaling,
             moves=batch.moves,

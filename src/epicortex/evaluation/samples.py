@@ -18,6 +18,7 @@ from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, split_validation, tensor
 from epicortex.errors import ConfigError
+from epicortex.evaluation.augmentation import Augmenter
 from epicortex.evaluation.goals import Goal
 
 #: No image is moved further than this part of its size, whatever its factor.
@@ -48,11 +49,14 @@ class Samples:
         *,
         moves: NDArray[np.int64] | None = None,
         flips: NDArray[np.bool_] | None = None,
+        augment: Augmenter | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Scaled inputs and labels of the samples chosen by their place, moved and mirrored."""
+        """Scaled inputs and labels of the samples chosen by their place, changed, moved and mirrored."""
         places = torch.from_numpy(chosen).to(self.x.device)
         rows = places if self.index is None else self.index.index_select(0, places)
         raw = self.x.index_select(0, rows)
+        if augment is not None:
+            raw = torch.from_numpy(augment(raw.cpu().numpy())).to(self.x.device)
         if moves is not None:
             raw = moved(raw, moves)
         if flips is not None:

@@ -20,6 +20,7 @@ from torch import Tensor
 from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job, Outcome
+from epicortex.evaluation.augmentation import Augmenter, Scale
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
 from epicortex.evaluation.fitness import FitnessFunction
 from epicortex.evaluation.goals import Goal
@@ -46,6 +47,8 @@ class Batch:
     """Which images are mirrored."""
     size: Shape | None = None
     """What images are averaged down to."""
+    augment: Augmenter | None = None
+    """Changes the raw samples before all else, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,10 @@ class Workshop(Protocol):
     """Those of the samples that fitness is measured on."""
     taught: Tensor
     """Those of the samples that are learnt from."""
+
+    @property
+    def scaling(self) -> Scale:
+        """The mean and the deviation of raw values."""
 
     def model(self, job: Job) -> Model:
         """The network of a job."""
@@ -184,10 +191,12 @@ def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:
 def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
     """The batches of a job, and what the learning rate is multiplied by in each."""
     training, course = shop.training, job.course
-    rng, shifts, flips = (
+    rng, shifts, flips, changes = (
         randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
-        for purpose in ("training", "shifts", "flips")
+        for purpose in ("training", "shifts", "flips", "augmentation")
     )
+    names = course.augment if course else training.augment
+    augment = Augmenter(names, shop.scaling, changes) if names else None
     shift = min(MOST_SHIFT, training.shift * recipe(shop.family, job.phenotype).get("augmentation", 1.0))
     mirrors = (course.flip if course else training.flip is True) and len(shop.spatial) == 2
     spared = course.spared if course else training.unflipped
@@ -204,7 +213,8 @@ def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
         mirrored = draw_flips(len(rows), flips) if mirrors else None
         if mirrored is not None and may is not None:
             mirrored &= may[rows]
-        yield Batch(rows, moves, mirrored, course.size if course else None), _rate(course, number)
+        size = course.size if course else None
+        yield Batch(rows, moves, mirrored, size, augment), _rate(course, number)
 
 
 def _rate(course: Course | None, number: int) -> float:

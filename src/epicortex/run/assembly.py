@@ -222,7 +222,10 @@ def _sight(task: Task, config: Config) -> Sight:
 def load_data(data: Any, config: Config, progress: Progress | None = None) -> DataSet:
     """The data set, read as the config says."""
     own = config.data
-    options = DataOptions(**own.model_dump(exclude={"source", "directory"}))
+    given = own.model_dump(
+        exclude={"source", "directory"} | ({"total_pixels"} if own.total_pixels is None else set())
+    )
+    options = DataOptions(**given)
     directory = Path(own.directory) if own.directory else None
     return load(data, data_dir=directory, options=options, progress=progress)
 

@@ -26,7 +26,7 @@ from epicortex.errors import DataError, RunError
 from epicortex.evolution import Evolution
 from epicortex.families.layered import Operator
 from epicortex.registry import Parts
-from epicortex.run import assembly, consent, sizing, telling
+from epicortex.run import assembly, augmenting, consent, sizing, telling
 from epicortex.run.assembly import Extensions
 from epicortex.run.loop import INTERRUPTED, Hooks, Loop, Watcher, why_stop
 from epicortex.run.recorder import Recorder
@@ -142,7 +142,7 @@ def evolve(
         watcher = telling.Told(config.evolution.generations if counted else None)
     hooks = Hooks(watcher or Watcher(), stop or threading.Event(), on_generation, on_champion)
     hooks.began = hooks.began if began is None else began
-    config = assembly.named(config, data, extensions)
+    config = sizing.with_pixels(assembly.named(config, data, extensions))
     if (advice := assembly.advice(config)) is not None:
         hooks.watcher.note(advice)
     with ExitStack() as stack:
@@ -162,13 +162,18 @@ def evolve(
         # What cannot work is refused before there is a folder.
         recipe = assembly.make_recipe(config, family, subject, extensions)
         sizing.check(config)
-        prepared = sizing.needs_clock(config)
+        augmenting.check(config, subject)
+        prepared = sizing.needs_clock(config) or config.training.measures_augment
         if prepared:
             hooks.watcher.reading("measuring how fast networks train", 0, 0)
             workers.prepare(engines.WorkerSetup(recipe=recipe, family=family, data=subject.data))
+        if sizing.needs_clock(config):
             config = sizing.timed(config, family, subject, workers, network)
         elif sizing.is_planned(config):
             config = sizing.counted(config)
+        if config.training.measures_augment:
+            hooks.watcher.reading("measuring which changes of samples help", 0, 0)
+            config = augmenting.settled(config, family, subject, workers, hooks.watcher.note)
         family = assembly.make_family(config, subject, extensions)
         evolution = assembly.make_evolution(config, family, extensions, network)
         run = _Run(evolution, subject, recipe, hooks, prepared, repeats.plans if repeats else {})

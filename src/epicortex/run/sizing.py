@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from epicortex.config import Config
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet
+from epicortex.data.options import TOTAL_PIXELS
 from epicortex.ecosystem.jobs import Course, Job
 from epicortex.engines import Engine
 from epicortex.errors import ConfigError, RunError
@@ -37,6 +38,8 @@ _PROBE_STEPS: Final = 4096
 #: With more time, a part of it goes into more passes over the data, the rest into larger founders.
 _PASSES_POWER: Final = 0.63
 _USUAL_MINUTES: Final = 10.0
+#: And polish takes at least about so many steps in ten minutes.
+_STEPS: Final = 2000
 #: How many parameters a founder may have for each sample to learn from, times this power of the bytes that a
 #: sample holds; but always so many.
 _PARAMETERS_A_SAMPLE: Final = 0.038
@@ -61,6 +64,21 @@ def check(config: Config) -> None:
             f"the preset plans how networks train, and the evaluator {config.evaluator} follows no plan; "
             "take --preset layered, or task for a reward"
         )
+
+
+def with_pixels(config: Config) -> Config:
+    """The settings with the pixels that training pictures may have, by the minutes of a planned run.
+
+    >>> ten, hour = (settings.resolve("default", {"evolution.minutes": minutes}) for minutes in (10.0, 60.0))
+    >>> with_pixels(ten).data.total_pixels, with_pixels(hour).data.total_pixels
+    (51200000, 307200000)
+    """
+    minutes = config.evolution.minutes
+    if config.data.total_pixels is not None or minutes is None or not is_planned(config):
+        return config
+    return settings.changed(
+        config, data={"total_pixels": round(TOTAL_PIXELS * minutes / _USUAL_MINUTES) or 1}
+    )
 
 
 def needs_clock(config: Config) -> bool:
@@ -102,8 +120,11 @@ def timed(
     speed = measured_speed(config, family, engine, workers, parameters)
     seconds = 60 * minutes * (1 - own.search) * 0.9
     passes = own.passes * (minutes / _USUAL_MINUTES) ** _PASSES_POWER
-    cost = config.residual.start_cost or max(1, round(speed * seconds / (passes * learnt)))
-    largest = family.cost(ancestor or _founder(config, family, cost, parameters))
+    # few large images: not many samples make a network small, but that it has to take many steps
+    steps = _STEPS * (minutes / _USUAL_MINUTES) ** _PASSES_POWER
+    work = max(passes * learnt, steps * config.training.batch_size)
+    cost = config.residual.start_cost or max(1, round(speed * seconds / work))
+    largest = family.cost(ancestor or founder(config, family, cost, parameters))
     one_core = speed / workers
     # the champion and a smaller model are scored on both parts
     samples = 1.5 * len(data.y_test) + (2.5 + 1 / workers) * scored
@@ -154,7 +175,7 @@ def measured_speed(
     config: Config, family: Family[Any], engine: Engine, workers: int, parameters: int
 ) -> float:
     """Multiplications a second, by so many workers together, while a network of a usual kind trains."""
-    probe = _founder(config, family, _PROBE_COST, min(_PROBE_PARAMETERS, parameters))
+    probe = founder(config, family, _PROBE_COST, min(_PROBE_PARAMETERS, parameters))
     jobs = partial(_seconds, config, engine, probe, workers)
     steps = 1
     jobs(steps)  # workers wake up
@@ -163,7 +184,8 @@ def measured_speed(
     return workers * steps * config.training.batch_size * family.cost(probe) / took
 
 
-def _founder(config: Config, family: Family[Any], cost: int, parameters: int) -> Any:
+def founder(config: Config, family: Family[Any], cost: int, parameters: int) -> Any:
+    """A first network within these limits, as measurements take it."""
     if not isinstance(family, SizesFounders):
         raise ConfigError(
             f"evolution.budget is planned; the family {family.name} cannot "

@@ -6,6 +6,7 @@ is left behind, whatever happens.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import warnings
@@ -27,6 +28,8 @@ from epicortex.data.wording import listing
 from epicortex.errors import DataError
 
 _BATCH = 64
+#: The sides that pictures get by themselves: never smaller than this for want of time, nor larger.
+_SIDES = (64, 224)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -128,11 +131,12 @@ class _Reader:
             self.options.channels == "auto" and all(one.gray for one in looks)
         )
         sizes = Counter((one.height, one.width) for one in looks)
-        height, width = self.options.image_size or _fitting(sizes, self.options.max_side)
+        size = _usual(sizes)
+        height, width = self.options.image_size or self.within(size)
         channels = 1 if gray else 3
         resized = sum(count for size, count in sizes.items() if size != (height, width))
         if resized:
-            why = "as asked" if self.options.image_size else "--data.image-size sets another size"
+            why = self.why(size, (height, width))
             self.notes.append(f"{resized} of {len(looks)} images were resized to {height} × {width} ({why})")
         converted = sum(one.gray != gray for one in looks)
         if converted:
@@ -152,6 +156,28 @@ class _Reader:
                 f"data.max_bytes is {self.options.max_bytes >> 20} MB; give a smaller --data.image-size"
             )
         return channels, height, width
+
+    def within(self, size: tuple[int, int]) -> tuple[int, int]:
+        """A size made smaller, if need be, so that a run gets somewhere with so many pictures."""
+        side = self.options.max_side
+        if side is None:
+            pixels = self.options.total_pixels / max(1, len(self.listing.files["train"]))
+            side = round(max(size) * math.sqrt(pixels / (size[0] * size[1])))
+            side = min(_SIDES[1], max(_SIDES[0], side))
+        scale = min(1.0, side / max(size))
+        return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+    def why(self, size: tuple[int, int], made: tuple[int, int]) -> str:
+        """Why pictures of a usual size get another."""
+        if self.options.image_size:
+            return "as asked"
+        if size == made or self.options.max_side:
+            return "--data.image-size sets another size"
+        count = len(self.listing.files["train"])
+        return (
+            f"{count} of {size[0]} × {size[1]} would take longer; "
+            f"--data.image-size {size[0]},{size[1]} keeps their size"
+        )
 
     def settle_depth(self, looks: list[Look]) -> None:
         """How many bits the pictures of more than 8 bits use, all of them alike."""
@@ -255,13 +281,12 @@ class _Reader:
             )
 
 
-def _fitting(sizes: Counter[tuple[int, int]], max_side: int) -> tuple[int, int]:
-    """The size most pictures have, or the median where none is common, scaled down to `max_side`."""
+def _usual(sizes: Counter[tuple[int, int]]) -> tuple[int, int]:
+    """The size most pictures have, or the median where none is common."""
     size, count = max(sizes.items(), key=lambda item: (item[1], -item[0][0] * item[0][1], item[0]))
     if count * 2 < sizes.total():
-        size = _median(sizes, 0), _median(sizes, 1)
-    scale = min(1.0, max_side / max(size))
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+        return _median(sizes, 0), _median(sizes, 1)
+    return size
 
 
 def _median(sizes: Counter[tuple[int, int]], axis: int) -> int:
