@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
-from epicortex.measures import figure, named
+from epicortex.measures import USUAL, figure, named
 from epicortex.text import NOTHING, clean, count, directed, duration, json_text, plural, times
 
 if TYPE_CHECKING:
