@@ -57,7 +57,8 @@ def test_the_page_says_what_the_champion_says_of_the_test_set(run: Path) -> None
     assert isinstance(tested, amounts.Judged)
     assert material.champion is not None
     facts = material.champion.facts
-    assert tested.figures == (facts.regression or facts.labels)
+    assert tested.samples == 48
+    assert tested.accuracy == pytest.approx(facts.test_accuracy, rel=1e-5)
     data = epicortex.load_data(material.run.config.data.source)
     expected = epicortex.load(run).answer(data.x_test)
     given = tested.found.found if facts.task == "regression" else tested.found.chances  # type: ignore[union-attr]

@@ -23,6 +23,7 @@ MOST_FRACTIONS: Final = 10
 MOST_WHOLE: Final = 20
 MOST_SINGLES: Final = 10
 MOST_LABELS: Final = 10_000
+MOST_ANSWERS: Final = 2**31
 
 
 def of_numbers(y: np.ndarray) -> TaskKind:
@@ -85,8 +86,8 @@ def label_sets(cells: Sequence[str], names: Sequence[str] | None = None) -> tupl
            [0, 0],
            [0, 1]], dtype=uint8), ['a', 'b'])
     """
-    mark = separator(cells)
-    sets = {cell: pieces(cell, mark) for cell in set(cells)}
+    mark, whole = separator(cells), set(names or ())
+    sets = {cell: [cell] if cell in whole else pieces(cell, mark) for cell in set(cells)}
     found = sorted(set().union(*sets.values()))
     if names is not None and (strange := sorted(set(found) - set(names))):
         raise DataError(
@@ -95,6 +96,10 @@ def label_sets(cells: Sequence[str], names: Sequence[str] | None = None) -> tupl
     every = list(names) if names is not None else found
     if not 1 <= len(every) <= MOST_LABELS:
         raise DataError(f"there are {len(every)} labels; from 1 to {MOST_LABELS} are possible")
+    if len(cells) * len(every) > MOST_ANSWERS:
+        raise DataError(
+            f"{len(cells):,} samples with {len(every):,} labels are more than memory is taken for"
+        )
     place = {name: number for number, name in enumerate(every)}
     y = np.zeros((len(cells), len(every)), np.uint8)
     for row, cell in enumerate(cells):
