@@ -2,8 +2,9 @@
 
 One full network, no gradients and no change of structure, to show that the evaluator `es` works: a run of
 EpiCortex like any other. Images are averaged down to 14 × 14, since the strategy's work grows with the
-square of the number of weights; `--side 28` leaves them. The run ends when 95.5 % of a validation set is
-right; the test set is looked at once, at the end.
+square of the number of weights; `--side 28` leaves them. Their background is 0, so that weights of pixels
+without ink do no harm. The run ends when 95.3 % of a validation set is right; the test set is looked at once,
+at the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import epicortex
-from epicortex.data import DataSet, load
+from epicortex.data import DataSet, Scaling, load
 from epicortex.families.layered.genome import FullLayer, Genome
 
 KEPT: Final = Path(__file__).with_name("es_mnist.jsonl")
@@ -34,7 +35,8 @@ def smaller(data: DataSet, side: int) -> DataSet:
         blocks = images[:, :, : side * part, : side * part].reshape(count, channels, side, part, side, part)
         return np.asarray(blocks.mean((3, 5)).round(), np.uint8)
 
-    return replace(data, x_train=averaged(data.x_train), x_test=averaged(data.x_test), path=None)
+    parts = {"x_train": averaged(data.x_train), "x_test": averaged(data.x_test)}
+    return replace(data, **parts, scaling=Scaling(255.0, (0.0,), (0.3,)), path=None)
 
 
 def settings(seed: int, hours: float, rate: float, pairs: int, steps: int) -> epicortex.Config:
@@ -54,7 +56,7 @@ def settings(seed: int, hours: float, rate: float, pairs: int, steps: int) -> ep
             "evolution.initial_species": 1,
             "evolution.generations": 1000,
             "evolution.minutes": 60 * hours,
-            "evolution.target": 0.955,
+            "evolution.target": 0.953,
             "training.batch_size": 256,
             "training.fitness_on": "validation",
             "training.engine": "serial",
@@ -68,17 +70,16 @@ def main() -> None:
     """Run, print a line a generation, and keep the last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=14, choices=(7, 14, 28))
-    parser.add_argument("--nodes", type=int, default=32)
+    parser.add_argument("--nodes", type=int, default=24)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hours", type=float, default=2.0)
-    parser.add_argument("--rate", type=float, default=0.02)
+    parser.add_argument("--rate", type=float, default=0.03)
     parser.add_argument("--pairs", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=250)
+    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--keep", action="store_true", help="keep the line in es_mnist.jsonl")
     asked = parser.parse_args()
     data = load("mnist")
-    if asked.side < data.input_shape[1]:
-        data = smaller(data, asked.side)
+    data = smaller(data, asked.side)
     genome = Genome((1, asked.side, asked.side), (FullLayer(asked.nodes),), 10)
     began, clock = time.process_time(), time.monotonic()
 
