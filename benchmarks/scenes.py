@@ -1,6 +1,6 @@
 """Large photographs: 1,000 scenes of 224 × 224 pixels in five classes, evolved for at several sizes.
 
-A scene is a picture of CIFAR-10, enlarged to a quarter or a half of the width, somewhere on a blurred picture of
+A scene is a picture of CIFAR-10, enlarged to a quarter or a half of the width, somewhere on a blurred one of
 another kind, with noise: what counts is small, and anywhere.
 
 python -m benchmarks.scenes --sides auto 64 128 224 --out FOLDER
