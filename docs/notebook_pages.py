@@ -17,7 +17,7 @@ from myst_parser.parsers.sphinx_ import MystParser
 from nbclient import NotebookClient
 
 #: A cell that takes longer than this breaks the build.
-_SECONDS = 600
+_SECONDS = 1800
 
 
 class NotebookParser(MystParser):
