@@ -34,7 +34,7 @@ def test_a_worker_killed_or_stopped_changes_no_bit(
     nursery: Nursery, reference: Reference, slow: tuple[str, ...], tmp_path: Path, number: int, name: str
 ) -> None:
     draw = random.Random(number)
-    limit = ("--training.hang-limit", "6") if number == signal.SIGSTOP else ()
+    limit = ("--training.hang-limit", "20" if THOROUGH else "6") if number == signal.SIGSTOP else ()
     with counted(f"{name} of workers at work") as tally:
         for case in range(6 if THOROUGH else 1):
             run, worked = tmp_path / f"run-{case}", tmp_path / f"worked-{case}"

@@ -22,8 +22,10 @@ THOROUGH: Final = bool(os.environ.get("EPICORTEX_THOROUGH"))
 TABLE: Final = "EPICORTEX_FAULTS_TABLE"
 TOKEN: Final = "EPICORTEX_FAULT_CASE"
 
-#: A run that takes a second and in which everything happens.
+#: A run that takes a second and in which everything happens. On a machine with much else to do, a worker may
+#: take minutes to start.
 SMALL: Final = (
+    *("--training.hang-limit", str(PATIENCE)),
     *("--preset", "paper", "--training.fitness-on", "validation", "--seed", "3"),
     *("--evolution.initial-networks", "6", "--evolution.max-networks", "8"),
     *("--evolution.initial-species", "2", "--evolution.max-species", "4"),
