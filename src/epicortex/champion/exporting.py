@@ -214,15 +214,21 @@ def onnx_model(champion: Champion, pixels: bool = False) -> bytes:
 
     if 4 * champion.outline.parameters > _ONNX_LIMIT:
         raise StorageError("an ONNX file holds at most 2 GB, this champion has more: export to .safetensors")
-    with _quiet():
-        program = torch.onnx.export(
-            _exported(champion, pixels),
-            dynamo=True,
-            input_names=["x"],
-            output_names=["logits"],
-            opset_version=_OPSET,
-            verbose=False,
-        )
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                _exported(champion, pixels),
+                dynamo=True,
+                input_names=["x"],
+                output_names=["logits"],
+                opset_version=_OPSET,
+                verbose=False,
+            )
+    except torch.onnx.OnnxExporterError as error:  # torch 2.6 with batch norms, for one
+        raise StorageError(
+            f"torch {torch.__version__} cannot write this network as an ONNX file; a newer torch may, and "
+            ".pt2, .safetensors and .c do not depend on it"
+        ) from error
     assert program is not None
     model = program.model_proto
     about = describe(champion, raw=pixels)
