@@ -214,21 +214,15 @@ def onnx_model(champion: Champion, pixels: bool = False) -> bytes:
 
     if 4 * champion.outline.parameters > _ONNX_LIMIT:
         raise StorageError("an ONNX file holds at most 2 GB, this champion has more: export to .safetensors")
-    try:
-        with _quiet():
-            program = torch.onnx.export(
-                _exported(champion, pixels),
-                dynamo=True,
-                input_names=["x"],
-                output_names=["logits"],
-                opset_version=_OPSET,
-                verbose=False,
-            )
-    except torch.onnx.OnnxExporterError as error:  # torch 2.6 with batch norms, for one
-        raise StorageError(
-            f"torch {torch.__version__} cannot write this network as an ONNX file; a newer torch may, and "
-            ".pt2, .safetensors and .c do not depend on it"
-        ) from error
+    with _quiet():
+        program = torch.onnx.export(
+            _exported(champion, pixels),
+            dynamo=True,
+            input_names=["x"],
+            output_names=["logits"],
+            opset_version=_OPSET,
+            verbose=False,
+        )
     assert program is not None
     model = program.model_proto
     about = describe(champion, raw=pixels)
@@ -244,6 +238,8 @@ def onnx_model(champion: Champion, pixels: bool = False) -> bytes:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without the exporters' remarks to their own developers, and without the folder they leave behind."""
+    import torch
+
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -254,6 +250,11 @@ def _quiet() -> Iterator[None]:
             os.environ[_CACHE] = folder
             warnings.simplefilter("ignore")
             yield
+    except torch.onnx.OnnxExporterError as error:  # torch 2.6 with batch norms, for one
+        raise StorageError(
+            f"torch {torch.__version__} cannot write this network as an ONNX file; a newer torch may, and "
+            ".pt2, .safetensors and .c do not depend on it"
+        ) from error
     finally:
         os.environ.pop(_CACHE, None)
         if before is not None:
