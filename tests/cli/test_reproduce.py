@@ -125,7 +125,7 @@ def test_the_runs_are_ordinary_runs(here: Here, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(here: Here, tmp_path: Path) -> None:
-    args = ("reproduce", "digits", "--runs", "1", *SMALL, "--generations", "6", "--controls", "founders")
+    args = ("reproduce", "digits", "--runs", "1", *SMALL, "--generations", "12", "--controls", "founders")
     whole, broken = ("--out", "whole"), ("--out", "broken")
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -82,6 +82,7 @@ def add_odd_ones(folder: Path) -> None:
 
 def test_from_a_folder_of_pictures_to_a_model_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EPICORTEX_DATA", str(tmp_path / "data"))
     write_pictures(tmp_path, train=60, held_out=12)
     add_odd_ones(tmp_path / "held-out" / "flower")
     command(tmp_path, "evolve", "train", "--out", "run", "--quiet", *SMALL)

@@ -104,7 +104,7 @@ class Monster:
     def weight(self, genome, rules):
         return 1.0
     def apply(self, phenotype, direction, *, rules, rng):
-        layers = (ConvLayer(((1, 1),) * 70_000, (1, 1)), ConvLayer(((1, 1),), (4, 4)))
+        layers = (ConvLayer(((1, 1),) * 200_000, (1, 1)), ConvLayer(((1, 1),), (4, 4)))
         genome = Genome(phenotype.genome.input_shape, layers, phenotype.genome.classes)
         return Mutated(draw_phenotype(genome, rng=rng), 1)
 
@@ -114,7 +114,7 @@ operators = [Monster()]
 LIMITED = """
 import resource, sys
 if any("epicortex.engines.worker" in word for word in sys.orig_argv):
-    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 """
 
 

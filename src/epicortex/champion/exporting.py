@@ -257,6 +257,8 @@ def onnx_model(champion: Champion, pixels: bool = False) -> bytes:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without the exporters' remarks to their own developers, and without the folder they leave behind."""
+    import torch
+
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -267,6 +269,11 @@ def _quiet() -> Iterator[None]:
             os.environ[_CACHE] = folder
             warnings.simplefilter("ignore")
             yield
+    except torch.onnx.OnnxExporterError as error:  # torch 2.6 with batch norms, for one
+        raise StorageError(
+            f"torch {torch.__version__} cannot write this network as an ONNX file; a newer torch may, and "
+            ".pt2, .safetensors and .c do not depend on it"
+        ) from error
     finally:
         os.environ.pop(_CACHE, None)
         if before is not None:
