@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,3 +97,20 @@ def test_rows_of_a_table_and_arrays(tmp_path: Path) -> None:
     again = evaluate(champion, (x, y), data_dir=tmp_path / "data")
     assert isinstance(again, Evaluation)
     assert np.array_equal(again.confusion, found.confusion)
+
+
+def test_the_calibration_error_is_told_with_and_without_the_temperature(
+    here: Here, pictures: Path, tmp_path: Path
+) -> None:
+    plain = make_champion((3, 9, 7))
+    warm = replace(plain, facts=replace(plain.facts, temperature=2.5))
+    errors = []
+    for number, champion in enumerate((plain, warm)):
+        file = export(champion, tmp_path / f"{number}.safetensors")
+        story = json.loads(here("evaluate", str(file), str(pictures), "--json"))["calibration"]
+        errors.append((story["error"], story["error_without_temperature"]))
+    assert errors[0][1] is None
+    assert errors[1][1] == pytest.approx(errors[0][0])
+    assert errors[1][0] != pytest.approx(errors[0][0])
+    text = here("evaluate", str(tmp_path / "1.safetensors"), str(pictures))
+    assert f"({100 * errors[0][0]:.2f} % without its temperature)" in text

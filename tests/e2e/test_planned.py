@@ -44,6 +44,9 @@ def test_a_timed_run_searches_and_polishes_and_its_rate_falls_to_zero(finished: 
     assert plans(finished)[-1]["rates"] == [0.0, 0.0]
     figures = json.loads(here("show", finished, "--json"))
     assert figures["champion"]["test_accuracy"] > 0.5
+    for member in figures["front"]:
+        low, high = member["test_interval"]
+        assert low <= member["test_accuracy"] <= high
 
 
 def test_a_repeated_run_that_is_killed_has_the_same_bytes_whatever_its_workers(

@@ -233,7 +233,7 @@ def _front(members: Sequence[Champion]) -> Table:
     from epicortex.champion.front import milliseconds
 
     table = _table()
-    names = ("parameters", "multiplications", "ms a sample", "validation", "test (95 % interval)")
+    names = ("parameters", "multiplications", "ms a sample", "validation", "test (95 %)")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for one in members:

@@ -147,9 +147,8 @@ def _genome(
     """The skeleton at a first width; without a generator all kernels are alike."""
     spatial = len(problem.input_shape) - 1
 
-    def kernels(count: int, stride: Shape = ()) -> tuple[Shape, ...]:
-        # a kernel that is shorter than its stride would leave pixels out
-        usual = tuple(max(3 if spatial != 1 else 5, step + 1 - step % 2) for step in stride or (1,) * spatial)
+    def kernels(count: int) -> tuple[Shape, ...]:
+        usual = (3 if spatial != 1 else 5,) * spatial
         if rng is None or not kernel_mix or not spatial:
             return (usual,) * count
         odd, narrow = rng.random(count) < kernel_mix, rng.integers(spatial, size=count)
@@ -163,5 +162,5 @@ def _genome(
         wide = max(1, round(width * skeleton.widening**index))
         ids = tuple(range(wide))
         blocks = tuple(Block(block, ids, kernels(wide), kernels(wide)) for block in range(count))
-        stages.append(Stage(index, stride, ids, kernels(wide, stride), blocks))
+        stages.append(Stage(index, stride, ids, kernels(wide), blocks))
     return Genome(problem.input_shape, tuple(stages), tuple(range(problem.outputs)))
