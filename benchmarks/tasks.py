@@ -178,6 +178,8 @@ POLES: Final[dict[str, dict[str, Any]]] = {
         "node_add_prob": 0.05,
         "node_delete_prob": 0.05,
     },
+    # a quarter of the evaluations that 0.2 takes
+    "DefaultReproduction": {"survival_threshold": 0.1},
 }
 
 
