@@ -39,7 +39,7 @@ def smaller(data: DataSet, side: int) -> DataSet:
 
 
 def settings(seed: int, hours: float, rate: float, pairs: int, steps: int) -> epicortex.Config:
-    """A single network whose weights alone change, by steps that get smaller."""
+    """A single network whose weights alone change."""
     return epicortex.configure(
         "paper",
         {
@@ -48,7 +48,6 @@ def settings(seed: int, hours: float, rate: float, pairs: int, steps: int) -> ep
             "es.pairs": pairs,
             "es.deviation": 0.03,
             "es.rate": rate,
-            "budget.learning_rate": "aging",
             "evolution.seed": seed,
             "evolution.evolve": False,
             "evolution.weight_deviation": 0.05,
@@ -73,8 +72,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hours", type=float, default=0.5)
-    parser.add_argument("--rate", type=float, default=0.02)
-    parser.add_argument("--pairs", type=int, default=256)
+    parser.add_argument("--rate", type=float, default=0.005)
+    parser.add_argument("--pairs", type=int, default=512)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--keep", action="store_true", help="keep the line in es_mnist.jsonl")
     asked = parser.parse_args()
