@@ -294,6 +294,7 @@ def _time(material: Material) -> dict[str, Any]:
         f"({share(training, whole)}), {duration(rest)} into everything else: evolution and files. That is "
         f"{each} for each network and generation, with all workers at work.",
         "effort": effort,
+        "trained": material.unit.trained,
         "time_training": round(100 * training / whole, 2) if whole else 0,
         "time_shares": f"{effort} {share(training, whole)}, everything else {share(rest, whole)}",
     }

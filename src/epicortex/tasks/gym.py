@@ -6,6 +6,7 @@ over the range that the environment takes.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,9 @@ def environment(name: str, mode: str | None = None) -> Any:
         ) from None
     if not _NAME.fullmatch(name):
         raise DataError(f"{PREFIX}{name!r:.120} is no name of an environment")
+    if mode == "rgb_array":
+        # Pictures are drawn in memory: without this, SDL looks for a screen, and complains where there is none.
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     try:
         return gymnasium.make(name, render_mode=mode)
     except (gymnasium.error.Error, ImportError, TypeError) as error:
