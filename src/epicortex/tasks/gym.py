@@ -46,7 +46,7 @@ def environment(name: str, mode: str | None = None) -> Any:
     if not _NAME.fullmatch(name):
         raise DataError(f"{PREFIX}{name!r:.120} is no name of an environment")
     if mode == "rgb_array":
-        # Pictures are drawn in memory: without this, SDL looks for a screen, and complains where there is none.
+        # Pictures are drawn in memory: otherwise SDL looks for a screen, and complains where there is none.
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     try:
         return gymnasium.make(name, render_mode=mode)
