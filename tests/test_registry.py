@@ -105,3 +105,9 @@ def test_a_run_uses_them_in_worker_processes_and_can_be_resumed(
     assert "kernels_again" in capsys.readouterr().err
     again = ["resume", "run", "--generations", "2", "--engine", "serial", "--plugin", plugin.name]
     assert main(again) == 0
+
+
+def test_a_long_name_is_quoted_in_part() -> None:
+    with pytest.raises(ConfigError) as refused:
+        plugins.find(plugins.SHELVES["family"], "x" * 100_000)
+    assert len(str(refused.value)) < 400

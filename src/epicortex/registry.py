@@ -40,6 +40,9 @@ class Shelf:
 
 
 #: The replaceable parts of a run. The keys are also the names of the tables in a plug-in file.
+#: How much of a name is quoted.
+_LONGEST_NAME: Final = 60
+
 SHELVES: Final = {
     "family": Shelf(
         "family",
@@ -125,7 +128,8 @@ def find(shelf: Shelf, name: str, own: Mapping[str, Any] | None = None) -> Any:
 
 
 def unknown(setting: str, kind: str, name: str, names: Iterable[str]) -> ConfigError:
-    """What is said of a name that stands for nothing."""
+    """What is said of a name that stands for nothing; it may come from anyone's file, and be long."""
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
     known = {known.lower(): known for known in names}
     near = nearest(name.lower(), known, cutoff=0.5)
     hint = f"did you mean {known[near]!r}?" if near else f"there are {', '.join(known.values())}"
