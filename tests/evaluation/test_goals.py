@@ -160,6 +160,7 @@ def test_settings_that_make_no_sense_for_a_task_are_refused() -> None:
     for changes, says in (
         ({"fitness": "balanced_accuracy"}, "it must be r2, mean_absolute_error"),
         ({"fitness": "r2", "class_weights": "balanced"}, "no classes to weigh"),
+        ({"fitness": "r2", "flip": True, "unflipped": (0,)}, "no classes to spare"),
     ):
         with pytest.raises(ConfigError, match=says):
             Backprop(family, TrainingConfig(**TRAINING, **changes), 1).check(numbers())

@@ -6,13 +6,13 @@ Classes are int64 [samples], numbers float32 [samples, targets], sets of labels 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
-from epicortex.measures import TaskKind
+from epicortex.measures import USUAL, TaskKind
 
 #: Between the cells of several label columns, where they are kept as one text.
 JOINT: Final = "\x1f"
@@ -244,7 +244,6 @@ def settled(
 def _asked(asked: str, what: str = "") -> TaskKind:
     if what and asked == "classes":
         raise DataError(f"data.task is classes, but there are {what}; it must be regression or multilabel")
-    task: TaskKind = (
-        "regression" if asked == "regression" else "multilabel" if asked == "multilabel" else "classes"
-    )
-    return task
+    if asked not in USUAL:
+        raise DataError(f"data.task cannot be {asked!r}")
+    return cast(TaskKind, asked)

@@ -104,3 +104,5 @@ def check(training: TrainingConfig, task: TaskKind, *, own: bool) -> None:
         raise ConfigError(f"training.fitness is {name}, but the data is for {task}: it must be {right}")
     if task != "classes" and training.class_weights != "none":
         raise ConfigError(f"training.class_weights: there are no classes to weigh; the data is for {task}")
+    if task != "classes" and training.unflipped:
+        raise ConfigError(f"training.unflipped: there are no classes to spare; the data is for {task}")

@@ -131,7 +131,8 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
     outcome = Outcome(job.network, job.generation, job.phenotype)
     start = time.perf_counter()
     if job.newborn or not job.train:
-        before = _measure(shop, model, view, pace)
+        answers = model.answers(view, pace)
+        before = _measured(shop, answers, view)
         newborn = before.fitness if job.newborn else None
         outcome = replace(_scored(outcome, before), fitness_before=newborn)
     trained = scored = time.perf_counter()
@@ -140,10 +141,12 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
         samples = _train(shop, job, model, pace)
         model.end()
         trained = time.perf_counter()
-        after = _measure(shop, model, view, pace)
+        answers = model.answers(view, pace)
+        after = _measured(shop, answers, view)
         outcome = replace(_scored(outcome, after), phenotype=model.phenotype(), samples=samples)
     if job.course and job.course.mirrored and len(shop.spatial) == 2:
-        outcome = replace(outcome, measures={**outcome.measures, **_mirrored(shop, model, view, pace)})
+        mirrored = model.answers(replace(view, mirrored=True), pace)
+        outcome = replace(outcome, measures={**outcome.measures, **_mirrored(shop, answers, mirrored, view)})
     seconds = scored - start + time.perf_counter() - trained
     return replace(outcome, train_seconds=trained - scored, score_seconds=seconds)
 
@@ -152,19 +155,20 @@ def _scored(outcome: Outcome, found: Measured) -> Outcome:
     return replace(outcome, fitness=found.fitness, measures=found.measures, losses=found.losses)
 
 
-def _measure(shop: Workshop, model: Model, view: View, pace: Pace) -> Measured:
-    """How the network does as it is now."""
-    logits = model.answers(view, pace)
-    labels = shop.labels if view.most is None else shop.labels[spread(len(shop.labels), view.most)]
-    return measured(logits, labels, shop.training, shop.fitness, shop.goal)
+def _labels(shop: Workshop, view: View) -> Tensor:
+    """Those of the samples of a view."""
+    return shop.labels if view.most is None else shop.labels[spread(len(shop.labels), view.most)]
 
 
-def _mirrored(shop: Workshop, model: Model, view: View, pace: Pace) -> dict[str, float]:
+def _measured(shop: Workshop, answers: Tensor, view: View) -> Measured:
+    """What a network's answers are worth."""
+    return measured(answers, _labels(shop, view), shop.training, shop.fitness, shop.goal)
+
+
+def _mirrored(shop: Workshop, plain: Tensor, mirrored: Tensor, view: View) -> dict[str, float]:
     """How the network does on mirrored images: in all, and in each class that it knows well enough."""
-    labels = shop.labels[spread(len(shop.labels), view.most)]
-    plain = model.answers(view, pace)
-    mirrored = model.answers(replace(view, mirrored=True), pace)
-    measures = {"mirrored": measured(mirrored, labels, shop.training, shop.fitness, shop.goal).fitness}
+    labels = _labels(shop, view)
+    measures = {"mirrored": _measured(shop, mirrored, view).fitness}
     for number in range(plain.shape[1] if shop.goal.task == "classes" else 0):
         mine = labels == number
         known, still = (float((part[mine].argmax(1) == number).sum()) for part in (plain, mirrored))
