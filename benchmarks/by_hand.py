@@ -21,7 +21,8 @@ from torch.nn import functional
 
 import epicortex
 from epicortex.data import DataSet
-from epicortex.evaluation.samples import Samples, draw_flips, draw_moves, fitness_samples, split
+from epicortex.evaluation.samples import draw_flips, draw_moves
+from epicortex.evaluation.tensors import Samples, fitness_samples, split
 
 BATCH: Final = 128
 RATE: Final = 3e-3

@@ -11,7 +11,7 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, load
 from epicortex.ecosystem.jobs import Job
 from epicortex.evaluation import scoring
-from epicortex.evaluation.backprop import Trainer
+from epicortex.evaluation.trainer import Trainer
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, Genome

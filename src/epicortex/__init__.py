@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         UnwritableError,
         VariationError,
     )
-    from epicortex.evaluation.backprop import Trainer
     from epicortex.evaluation.evaluator import Evaluator, Recipe
+    from epicortex.evaluation.trainer import Trainer
     from epicortex.evolution import Evolution, Step, stop_reason
     from epicortex.families.activations import Activations
     from epicortex.families.family import Family, Mutation, Outline, Part, Problem
@@ -77,7 +77,7 @@ _HOMES: Final[dict[str, tuple[str, ...]]] = {
         "UnwritableError",
         "VariationError",
     ),
-    "evaluation.backprop": ("Trainer",),
+    "evaluation.trainer": ("Trainer",),
     "evaluation.evaluator": ("Evaluator", "Recipe"),
     "evolution": ("Evolution", "Step", "stop_reason"),
     "families.activations": ("Activations",),

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, Final, Literal
 
 from epicortex.errors import ConfigError, EpiCortexError
-from epicortex.text import nearest
+from epicortex.text import nearest, one_line
 
 Functions = Literal["fitness", "optimisers"]
 Parts = Mapping[str, Mapping[str, Any]]
@@ -40,9 +40,6 @@ class Shelf:
 
 
 #: The replaceable parts of a run. The keys are also the names of the tables in a plug-in file.
-#: How much of a name is quoted.
-_LONGEST_NAME: Final = 60
-
 SHELVES: Final = {
     "family": Shelf(
         "family",
@@ -129,7 +126,7 @@ def find(shelf: Shelf, name: str, own: Mapping[str, Any] | None = None) -> Any:
 
 def unknown(setting: str, kind: str, name: str, names: Iterable[str]) -> ConfigError:
     """What is said of a name that stands for nothing; it may come from anyone's file, and be long."""
-    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+    name = one_line(name)
     known = {known.lower(): known for known in names}
     near = nearest(name.lower(), known, cutoff=0.5)
     hint = f"did you mean {known[near]!r}?" if near else f"there are {', '.join(known.values())}"

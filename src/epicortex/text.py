@@ -213,7 +213,7 @@ def markdown(text: str) -> str:
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:
-    """A text from a file for a page: clean, and cut where it is too long.
+    """A text from a file for a page or a message: clean, and cut where it is too long.
 
     >>> one_line("abcdef\\n", 4)
     'abc…'

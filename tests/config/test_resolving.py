@@ -266,6 +266,10 @@ def test_a_file_chooses_no_engine_beyond_this_machine_no_cluster_and_no_crowd(tm
         with pytest.raises(ConfigError, match=f"sent.toml: .*{re.escape(says)}"):
             settings.resolve(file, changes)
         settings.resolve(file, decided)
+    file.write_text(f'[training]\nengine = "{"x" * 100_000}"')
+    with pytest.raises(ConfigError) as refused:
+        settings.resolve(file)
+    assert len(str(refused.value)) < 400
     file.write_text('[training]\nengine = "serial"\nworkers = 4\n[ray]\naddress = "10.0.0.1:1"')
     assert settings.resolve(file).training.engine == "serial"
 

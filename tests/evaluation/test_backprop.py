@@ -26,12 +26,13 @@ from epicortex.data import DataSet, Scaling, load, split_validation
 from epicortex.ecosystem.jobs import Job
 from epicortex.errors import ConfigError
 from epicortex.evaluation import scoring
-from epicortex.evaluation.backprop import Trainer
 from epicortex.evaluation.checks import check_training
 from epicortex.evaluation.evaluator import Stopped
 from epicortex.evaluation.fitness import FitnessFunction, balanced_accuracy, confusion_matrix, find_fitness
 from epicortex.evaluation.optimisers import torch_optimisers
-from epicortex.evaluation.samples import draw_batches, draw_moves, fitness_samples, moved, split
+from epicortex.evaluation.samples import draw_batches, draw_moves
+from epicortex.evaluation.tensors import fitness_samples, moved, split
+from epicortex.evaluation.trainer import Trainer
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
@@ -307,11 +308,11 @@ def test_balanced_accuracy_and_confusion_agree_with_scikit_learn(
     rng = np.random.default_rng(seed)
     labels = np.append(rng.integers(0, classes, samples), [0, 1])  # one class alone makes scikit-learn warn
     predictions = np.where(rng.random(samples + 2) < 0.5, labels, labels[rng.permutation(samples + 2)])
-    got = balanced_accuracy(torch.from_numpy(predictions), torch.from_numpy(labels))
+    got = balanced_accuracy(predictions, labels)
     assert got == pytest.approx(balanced_accuracy_score(labels, predictions))
-    matrix = confusion_matrix(torch.from_numpy(predictions), torch.from_numpy(labels), classes)
+    matrix = confusion_matrix(predictions, labels, classes)
     expected = sklearn_confusion(labels, predictions, labels=range(classes))
-    assert matrix.numpy().tolist() == expected.tolist()
+    assert matrix.tolist() == expected.tolist()
 
 
 def test_a_score_holds_the_predictions_of_one_part() -> None:

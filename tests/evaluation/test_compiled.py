@@ -21,8 +21,8 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
-from epicortex.evaluation.backprop import Trainer
 from epicortex.evaluation.compiled import NativeTrainer, why_torch
+from epicortex.evaluation.trainer import Trainer
 from epicortex.families.family import Problem
 from epicortex.families.layered import LayeredFamily, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
@@ -201,6 +201,7 @@ _RUNS = {
     "--evolution.initial-species 2",
     "planned": "--budget.steps 2 --residual.start-cost 20000 --residual.start-parameters 800",
 }
+_MODEL = ("model.safetensors", "genome.json", "card.md")
 _COMMANDS = """
 import json, sys
 from epicortex.cli import main
@@ -209,11 +210,12 @@ sys.exit(max(main([*words, "--quiet"]) for words in json.loads(sys.argv[1])))
 
 
 def _with(simd: str, *commands: list[str]) -> None:
-    """Commands in one process that has this instruction set."""
+    """Commands in one process that has this instruction set, torch as well: as on another machine."""
+    torch_has = {"avx512": "avx512", "avx2": "avx2"}.get(simd, "default")
     if commands:
         done = subprocess.run(
             [sys.executable, "-c", _COMMANDS, json.dumps(commands)],
-            env={**os.environ, "EPICORTEX_SIMD": simd},
+            env={**os.environ, "EPICORTEX_SIMD": simd, "ATEN_CPU_CAPABILITY": torch_has},
             check=False,
             capture_output=True,
             text=True,
@@ -237,8 +239,8 @@ def test_runs_give_the_same_bytes_on_every_instruction_set(tmp_path: Path) -> No
         folders = [tmp_path / name / first for name in _RUNS for first in others]
         _with(simd, *(["resume", str(folder), "--generations", "3"] for folder in folders))
     for name in _RUNS:
-        for file in ("networks.jsonl", "champion/model.safetensors"):
-            assert len({(tmp_path / name / first / file).read_bytes() for first in sets}) == 1
+        for file in ("networks.jsonl", *(f"champion/{part}" for part in _MODEL)):
+            assert len({(tmp_path / name / first / file).read_bytes() for first in sets}) == 1, file
 
 
 def test_nan_fails_the_network_with_the_reason_torch_gives() -> None:

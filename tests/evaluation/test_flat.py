@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from epicortex.evaluation.flat import ELEMENTWISE, flattened
+from epicortex.evaluation.flat import flattened
 from epicortex.evaluation.optimisers import find_optimiser, torch_optimisers
+from epicortex.evaluation.training import ELEMENTWISE
 from epicortex.families.layered import draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
 from epicortex.families.layered.network import Network

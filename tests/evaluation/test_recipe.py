@@ -16,7 +16,8 @@ from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Course, Job, Outcome
 from epicortex.errors import ConfigError
 from epicortex.evaluation.backprop import Backprop
-from epicortex.evaluation.samples import draw_flips, mirrored
+from epicortex.evaluation.samples import draw_flips
+from epicortex.evaluation.tensors import mirrored
 from epicortex.families.family import Family, Problem
 from epicortex.families.layered import LayeredFamily
 from epicortex.families.residual import Phenotype, Recipe, ResidualFamily, ResidualOptions

@@ -60,6 +60,7 @@ def _import_everything() -> None:
         "epicortex.engines.serial",
         "epicortex.evaluation.backprop",
         "epicortex.evaluation.compiled",
+        "epicortex.evaluation.trainer",
         "epicortex.families.layered.network",
         "epicortex.registry",
         "epicortex.report",

@@ -85,6 +85,39 @@ def test_optimisers_agree() -> None:
     assert len(seen) == 1
 
 
+LOSSES = (native.CrossEntropy(), native.SigmoidCrossEntropy(), native.SquaredError())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(
+    samples=st.integers(0, 40), outputs=st.integers(1, 20), size=st.floats(0.1, 50), seed=st.integers(0, 99)
+)
+def test_losses_of_samples_are_those_of_float64_with_the_same_bits_everywhere(
+    loss: native.Loss, samples: int, outputs: int, size: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    answers = (size * rng.standard_normal((samples, outputs))).astype(np.float32)
+    labelled = isinstance(loss, native.CrossEntropy)
+    right = rng.integers(0, outputs, samples) if labelled else rng.random((samples, outputs), np.float32)
+    found = [native.sample_losses(loss, answers, right, simd=simd) for simd in native.instruction_sets()]
+    assert len({one.tobytes() for one in found}) == 1
+    z = answers.astype(np.float64)
+    if labelled:
+        expected = np.logaddexp.reduce(z, 1) - z[np.arange(samples), right]
+    elif isinstance(loss, native.SquaredError):
+        expected = ((z - right) ** 2).mean(1)
+    else:
+        expected = (np.logaddexp(0, z) - right * z).mean(1)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6 * max(1, size))
+
+
+def test_losses_of_what_does_not_fit_are_refused() -> None:
+    answers = np.zeros((3, 2), np.float32)
+    for loss, right in ((LOSSES[0], np.array([0, 1, 2])), (LOSSES[0], np.zeros(2)), (LOSSES[2], np.zeros(3))):
+        with pytest.raises(native.NativeError):
+            native.sample_losses(loss, answers, right)
+
+
 def test_an_unknown_instruction_set_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPICORTEX_SIMD", "neon")
     with pytest.raises(native.NativeError, match="EPICORTEX_SIMD is 'neon'"):

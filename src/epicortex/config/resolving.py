@@ -23,7 +23,7 @@ from epicortex.config.models import FORMAT_VERSION, MOVED, Config
 from epicortex.config.reading import parse
 from epicortex.errors import ConfigError
 from epicortex.machine import available_cores
-from epicortex.text import did_you_mean, shell
+from epicortex.text import did_you_mean, one_line, shell
 
 DEFAULT_PRESET: Final = "default"
 #: A config is a page of text; whatever is larger is something else.
@@ -223,7 +223,7 @@ def _leave_to_person(layers: _Layers, changes: Mapping[str, object]) -> None:
     if isinstance(engine, str) and engine not in LOCAL_ENGINES and "training.engine" not in changes:
         raise ConfigError(
             f"{layers.origins['training.engine']}: training.engine is {fields.shown(engine)}, which a file "
-            f"cannot choose; give --engine {shell([engine])} to use it"
+            f"cannot choose; give --engine {shell([one_line(engine)])} to use it"
         )
     if address is not None and changes.get("training.engine") == "ray" and "ray.address" not in changes:
         raise ConfigError(

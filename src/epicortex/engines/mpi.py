@@ -24,7 +24,7 @@ from epicortex.engines.base import Engine
 from epicortex.engines.mpi_ranks import Order
 from epicortex.engines.returns import Returns
 from epicortex.engines.serving import WorkerBroken, inward, outward
-from epicortex.engines.setup import WorkerSetup, learns_by_torch
+from epicortex.engines.setup import WorkerSetup, needed_module
 from epicortex.engines.sharing import shared
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
@@ -50,8 +50,8 @@ class MpiEngine(Engine):
         self._world = mpi_ranks.world()
         if not _free.acquire(blocking=False):
             raise EngineError("the ranks of this MPI job work for another engine; close that first")
-        if learns_by_torch(config):
-            mpi_ranks.announce(self._world)
+        if module := needed_module(config):
+            mpi_ranks.announce(self._world, module)
         ranks = len(self._world.others)
         self._count = min(config.training.workers or ranks, ranks)
         self._chunk = config.mpi.chunk

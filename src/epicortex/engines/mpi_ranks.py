@@ -7,6 +7,7 @@ crosses the network once a host and is in memory once.
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import pickle
 import time
@@ -68,7 +69,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """An engine will be opened that trains by torch."""
+    """An engine will be opened that needs a module."""
+
+    module: str
 
 
 @cache
@@ -96,10 +99,10 @@ def _dismiss(here: World) -> None:
         here.everyone.send(None, dest=rank, tag=ORDER)
 
 
-def announce(here: World) -> None:
-    """Rank 0 tells all others that torch will be needed; they import it while it reads the data."""
+def announce(here: World, module: str) -> None:
+    """Rank 0 tells all others what will be needed; they import it while it reads the data."""
     for rank in here.others:
-        here.everyone.send(Announced(), dest=rank, tag=ORDER)
+        here.everyone.send(Announced(module), dest=rank, tag=ORDER)
 
 
 def give(here: World, order: Order, data: DataSet | None) -> None:
@@ -122,8 +125,7 @@ def serve() -> None:
     here = world()
     while (order := _receive(here.everyone, ORDER)) is not None:
         if isinstance(order, Announced):
-            import epicortex.evaluation.backprop  # noqa: F401
-
+            importlib.import_module(order.module)
             continue
         with ExitStack() as files:
             try:

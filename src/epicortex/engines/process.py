@@ -37,14 +37,14 @@ class WorkerLost(Exception):
 class WorkerProcess:
     """A worker process. Only one thread may use it, save for `kill`."""
 
-    def __init__(self, *, torch: bool = True) -> None:
-        """Without `torch` the worker imports it only if it is asked to do something that needs it."""
+    def __init__(self, module: str | None = None) -> None:
+        """`module`: what the worker imports at once, while it waits for what it is to do."""
         if not sys.executable:
             raise EngineError(
                 "there is no Python interpreter to start workers with; set training.engine to serial"
             )
         ours, theirs = socket.socketpair()
-        arguments = json.dumps([search_path(), theirs.fileno(), os.getpid(), torch])
+        arguments = json.dumps([search_path(), theirs.fileno(), os.getpid(), module])
         try:
             with theirs:
                 self._process = subprocess.Popen(

@@ -18,7 +18,7 @@ from epicortex.engines.base import Engine
 from epicortex.engines.channel import encode
 from epicortex.engines.process import MAX_FAILED_STARTS, WorkerLost, WorkerProcess
 from epicortex.engines.serving import WorkerBroken, inward, outward
-from epicortex.engines.setup import WorkerSetup, learns_by_torch
+from epicortex.engines.setup import WorkerSetup, needed_module
 from epicortex.engines.sharing import shared
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError
@@ -36,7 +36,7 @@ class ProcessEngine(Engine):
         # each process on a graphics processor takes a context's worth of its memory
         default = available_cores() if training.device == "cpu" else 1
         self._count = training.workers or default
-        self._torch = learns_by_torch(config)
+        self._module = needed_module(config)
         self._hang_limit = training.hang_limit
         self._tasks = TaskQueue()
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class ProcessEngine(Engine):
         failed_starts = 0
         try:
             while self._tasks.closed is None:
-                worker = WorkerProcess(torch=self._torch)
+                worker = WorkerProcess(self._module)
                 with self._lock:
                     self._running.add(worker)
                 try:

@@ -30,7 +30,7 @@ from epicortex.engines.process import MAX_FAILED_STARTS, START_LIMIT
 from epicortex.engines.ray_worker import RayWorker
 from epicortex.engines.returns import Returns
 from epicortex.engines.serving import ENVIRONMENT, inward, outward, search_path
-from epicortex.engines.setup import WorkerSetup, learns_by_torch
+from epicortex.engines.setup import WorkerSetup, needed_module
 from epicortex.engines.task_queue import Task, TaskQueue
 from epicortex.errors import EngineError, EpiCortexError
 from epicortex.families.family import Family
@@ -61,7 +61,7 @@ class RayEngine(Engine):
 
     def __init__(self, config: Config) -> None:
         self._limit = config.training.workers
-        self._torch = learns_by_torch(config)
+        self._module = needed_module(config)
         self._settings = config.ray
         self._hang_limit = config.training.hang_limit
         self._address = config.ray.address or os.environ.get("RAY_ADDRESS") or None
@@ -203,7 +203,7 @@ class RayEngine(Engine):
             concurrency_groups={"pulse": 1},
             runtime_env={"env_vars": ENVIRONMENT},
         )(RayWorker)
-        worker = _Worker(actor.remote(self._torch))
+        worker = _Worker(actor.remote(self._module))
         self._workers.add(worker)
         self._prepare_worker(worker)
 

@@ -5,6 +5,7 @@ Ray starts it, with the environment of every worker; retries and replacements ar
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import sys
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 class RayWorker:
     """Trains one network at a time; `pulse` answers in a thread of its own meanwhile."""
 
-    def __init__(self, torch: bool = True) -> None:
-        """`torch`: whether it will be needed."""
+    def __init__(self, module: str | None = None) -> None:
+        """`module`: what will be needed; it is imported while the data is read."""
         serving.keep_freed_memory()
-        if torch:
-            import epicortex.evaluation.backprop  # noqa: F401  (takes a second; meanwhile the data is read)
+        if module:
+            importlib.import_module(module)
 
         self._bench: serving.Bench | None = None
         self._alive: float | None = None

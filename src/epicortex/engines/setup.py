@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epicortex import registry
+from epicortex import native, registry
 from epicortex.errors import EngineError
 from epicortex.families.family import Family
 
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from epicortex.evaluation.evaluator import Evaluator, Recipe
 
 
-def learns_by_torch(config: Config) -> bool:
-    """Whether workers will need torch, which takes a second to import: they do so while data is read.
+def needed_module(config: Config) -> str | None:
+    """What workers will need and may import while data is read; None where nothing takes long.
 
-    Others import it only if they come to something that needs it; those of tasks never do.
+    Torch takes over a second. Where the arithmetic is not settled yet, workers get ready for the
+    native one if there is any, and import torch later if it comes to that.
 
     >>> from epicortex.config import Config
-    >>> learns_by_torch(Config()), learns_by_torch(Config(evaluator="episodes"))
-    (True, False)
+    >>> needed_module(Config(evaluator="episodes"))
     """
-    return config.evaluator == "backprop"
+    if config.evaluator != "backprop":
+        return None
+    by_torch = config.training.backend == "torch" or not native.available()
+    return "epicortex.evaluation.trainer" if by_torch else "epicortex.evaluation.compiled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ left to the parent.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import queue
 import signal
@@ -28,16 +29,16 @@ _PR_SET_PDEATHSIG: Final = 1
 _HEARTBEAT_SECONDS: Final = 1.0
 
 
-def main(descriptor: int, parent: int, torch: bool = True) -> None:
-    """Serve the parent at the other end of the socket until it goes; `torch`: whether it will be needed."""
+def main(descriptor: int, parent: int, module: str | None = None) -> None:
+    """Serve the parent at the other end of the socket until it goes; `module` will be needed."""
     _die_with(parent)
     serving.settle()
     channel = Channel(socket.socket(fileno=descriptor))
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     leftover: list[Path] = []
     threading.Thread(target=_listen, args=(channel, messages, leftover), daemon=True).start()
-    if torch:
-        import epicortex.evaluation.backprop  # noqa: F401  (takes a second; meanwhile the parent reads data)
+    if module:
+        importlib.import_module(module)  # torch takes a second; meanwhile the parent reads data
 
     content, orphans_remove = messages.get()
     leftover += orphans_remove

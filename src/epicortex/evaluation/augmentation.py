@@ -7,12 +7,13 @@ one, no sine, so that all CPUs get the same bits. Which of them help is measured
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: What suits samples of so many spatial dimensions: tables, signals, images, volumes.
 SUITABLE: Final = (
@@ -140,6 +141,8 @@ def warped(x: Array, matrices: NDArray[np.float64]) -> Array:
     >>> warped(np.array([[[0, 2, 4]]], np.float32), np.array([[[0.5]]])).tolist()
     [[[1.0, 2.0, 3.0]]]
     """
+    import torch  # its gather is several times as fast as numpy's
+
     spatial = x.shape[2:]
     images, result = torch.from_numpy(x).flatten(2), np.empty_like(x)
     made = torch.from_numpy(result).flatten(2)
@@ -166,6 +169,8 @@ def _sources(factors: Tensor, axes: Sequence[Tensor], spatial: Sequence[int]) ->
 
 def _mixed(images: Tensor, sources: Sequence[Tensor], spatial: Sequence[int]) -> Tensor:
     """Images [samples, channels, places] at fractional places."""
+    import torch
+
     corners = [(torch.zeros_like(sources[0], dtype=torch.int64), torch.ones_like(sources[0]))]
     for place, size in zip(sources, spatial, strict=True):
         low = place.floor()

@@ -1,39 +1,30 @@
-"""The evaluator `backprop`, and how torch does its work: the reference for every other arithmetic.
+"""The evaluator `backprop`: networks learn from a data set, on the arithmetic that the run has settled on.
 
-Structure is never touched here, only weights. What a job consists of is in `training`.
+Torch is imported only where it does the work: by `trainer`, and by checks before a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from epicortex.config import Config, TrainingConfig
 from epicortex.data import DataSet
-from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
-from epicortex.evaluation import scoring
-from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.evaluation.checks import check_training, find_device
-from epicortex.evaluation.evaluator import Evaluator, Pace
+from epicortex.evaluation.evaluator import Evaluator, finite
 from epicortex.evaluation.figures import Verdict, counted, fit_temperature
-from epicortex.evaluation.fitness import FitnessFunction
-from epicortex.evaluation.flat import ELEMENTWISE
+from epicortex.evaluation.fitness import FitnessFunction, Values
 from epicortex.evaluation.goals import Goal, check
-from epicortex.evaluation.groups import ParameterGroups
-from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser, needs_closure
-from epicortex.evaluation.samples import class_weights, fitness_samples, split
+from epicortex.evaluation.samples import Rows, fitness_rows, part_of
 from epicortex.evaluation.tallies import labelled, regressed
-from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
-from epicortex.families.family import Family, HasAverages, HasMemory, Shape
+from epicortex.families.family import Family, HasMemory
 from epicortex.measures import USUAL
+
+if TYPE_CHECKING:
+    from epicortex.evaluation.optimisers import OptimiserFactory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +52,10 @@ class Backprop:
 
     def check(self, data: DataSet | None) -> None:
         """Settings that could train no network are refused."""
+        import torch
+
+        from epicortex.evaluation.checks import check_training
+
         if data is None:
             raise ConfigError(
                 "evaluator: backprop needs a data set to train on; a task takes the evaluator episodes"
@@ -84,6 +79,8 @@ class Backprop:
             from epicortex.evaluation.compiled import NativeTrainer
 
             return NativeTrainer(data, self.family, self.training, seed=self.seed, fitness=self.fitness)
+        from epicortex.evaluation.trainer import Trainer
+
         return Trainer(
             data,
             self.family,
@@ -101,175 +98,42 @@ class Backprop:
         """What the test set says, class by class, and the temperature that the validation set asks for."""
         if data is None or self.training.fitness_on == "test":
             return Verdict()
-        cpu, classes, goal = torch.device("cpu"), len(data.classes), Goal.of(data)
-        temperature = None
+        goal, temperature = Goal.of(data), None
         if goal.task == "classes":
-            _, held = fitness_samples(data, self.training, self.seed, cpu)
-            logits = scoring.logits(phenotype, self.family, held, classes)
+            _, held = fitness_rows(data, self.training, self.seed)
             learnt = data.x_val is not None and np.may_share_memory(data.x_val, data.x_train)
-            temperature = None if learnt else fit_temperature(logits.numpy(), held.labels.numpy())
+            if not learnt:
+                temperature = fit_temperature(self._answers(phenotype, data, held), held.labels)
         if not len(data.y_test):
             return Verdict(temperature=temperature)
-        samples = split(data, "test", cpu)
-        logits = scoring.logits(phenotype, self.family, samples, classes)
+        tested = part_of(data, "test")
+        answers = self._answers(phenotype, data, tested)
         fitness = None
         if self.training.fitness != USUAL[goal.task]:
-            fitness = scoring.measured(logits, samples.labels, self.training, self.fitness, goal).fitness
+            name = self.training.fitness
+            fitness = finite(goal.fitness(name, answers, tested.labels, self.fitness), name)
         if goal.task == "regression":
-            found = regressed(goal.answers(logits).numpy(), data.y_test, data.y_train.mean(0), fitness)
+            found = regressed(goal.answers(answers), data.y_test, data.y_train.mean(0), fitness)
             return Verdict(regression=found)
         if goal.task == "multilabel":
-            return Verdict(labels=labelled((logits > 0).numpy(), data.y_test, fitness))
-        return Verdict(
-            counted(logits.argmax(1).numpy(), samples.labels.numpy(), classes, fitness), temperature
-        )
+            return Verdict(labels=labelled(answers > 0, data.y_test, fitness))
+        return Verdict(counted(answers.argmax(1), tested.labels, len(data.classes), fitness), temperature)
 
-
-class Trainer:
-    """Trains and scores networks on one data set by torch; prepared once, used for any number of jobs."""
-
-    def __init__(
-        self,
-        data: DataSet,
-        family: Family[Any],
-        training: TrainingConfig,
-        *,
-        seed: int,
-        fitness: FitnessFunction | None = None,
-        optimiser: OptimiserFactory | None = None,
-        accelerated: bool | None = None,
-    ) -> None:
-        """`accelerated`: compute as suits a graphics processor; by default where there is one."""
-        self.family = family
-        self.training = training
-        self.fitness = fitness
-        self.goal = Goal.of(data)
-        self.classes = len(data.classes)
-        self.device = find_device(training.device)
-        self.accelerated = self.device.type != "cpu" if accelerated is None else accelerated
-        self.optimiser = optimiser or find_optimiser(training.optimiser)
-        self.elementwise = optimiser is None and training.optimiser in ELEMENTWISE
-        self.learnt, self.measured = fitness_samples(data, training, seed, self.device)
-        self.samples = len(self.learnt)
-        self.spatial = tuple(self.learnt.x.shape[2:])
-        self.scaling = data.scaling
-        self.labels, self.taught = self.measured.labels.cpu(), self.learnt.labels.cpu()
-        self.class_weights = (
-            class_weights(self.learnt.labels, len(data.classes))
-            if training.class_weights == "balanced"
-            else None
-        )
-
-    def run(
-        self,
-        job: Job,
-        *,
-        heartbeat: Callable[[], None] | None = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Outcome:
-        """Train and score one network. `heartbeat` is called between batches; so is `should_stop`,
-        which breaks off with `Stopped`.
+    def _answers(self, phenotype: Any, data: DataSet, rows: Rows) -> Values:
+        """What a network says of samples, by the arithmetic of the run: that of native runs has the same
+        bits on every CPU, and so have the figures of their models.
         """
-        arithmetic = fixed_arithmetic(self.device)
-        return attempt(self, job, heartbeat=heartbeat, should_stop=should_stop, arithmetic=arithmetic)
+        if self.training.backend == "native":
+            from epicortex.evaluation.compiled import answers
 
-    def model(self, job: Job) -> Model:
-        """The network of a job as a module."""
-        return _TorchModel(self, job)
+            return answers(self.family, phenotype, rows, data.scaling)
+        import torch
 
+        from epicortex.evaluation import scoring
+        from epicortex.evaluation.tensors import Samples
 
-class _TorchModel:
-    """A network that torch trains."""
-
-    def __init__(self, shop: Trainer, job: Job) -> None:
-        self._shop, self._job = shop, job
-        family = shop.family
-        self._network = scoring.build(family, job.phenotype, shop.device, accelerated=shop.accelerated)
-        self._size = scoring.batch_size(family.outline(family.encode(job.phenotype)[0]))
-        self._average: dict[str, Tensor] | None = None
-        self._kept: Any = None
-
-    def begin(self) -> None:
-        shop, phenotype = self._shop, self._job.phenotype
-        training, factors = shop.training, recipe(shop.family, phenotype)
-        self._groups = ParameterGroups(
-            self._network, flat=shop.elementwise, exempt=training.decay == "weights"
-        )
-        self._optimiser = shop.optimiser(self._groups.parameters(), **training.optimiser_arguments)
-        suited = shop.goal.rate(training.optimiser)
-        _scale(self._optimiser, "lr", self._job.rate * factors.get("rate", 1.0) * suited)
-        _scale(self._optimiser, "weight_decay", factors.get("decay", 1.0))
-        self._rates = [group.get("lr") for group in self._optimiser.param_groups]
-        self._step = _closure_step if needs_closure(self._optimiser) else _plain_step
-        if self._keeper:
-            self._groups.remind(self._optimiser, self._keeper.memory(phenotype, self._network))
-        self._network.train()
-
-    @property
-    def _keeper(self) -> HasMemory[Any] | None:
-        """The family, where its genes hold what the optimiser remembers."""
-        family, inherits = self._shop.family, self._shop.training.optimiser_state == "inherited"
-        return family if inherits and isinstance(family, HasMemory) else None
-
-    def step(self, batch: Batch, rate: float) -> float:
-        if self._job.course is not None:
-            for group, usual in zip(self._optimiser.param_groups, self._rates, strict=True):
-                if usual is not None:
-                    group["lr"] = usual * rate
-        x, y = self._shop.learnt.batch(
-            batch.rows, moves=batch.moves, flips=batch.flips, augment=batch.augment
-        )
-        return self._step(self._optimiser, partial(self._loss, _smaller(x, batch.size), y))
-
-    def average(self, weight: float) -> None:
-        now = {name: value for name, value in self._network.state_dict().items() if value.is_floating_point()}
-        if self._average is None:
-            self._average = {name: value.clone() for name, value in now.items()}
-        for name, value in now.items():
-            self._average[name].lerp_(value, weight)
-
-    def end(self) -> None:
-        family, phenotype = self._shop.family, self._job.phenotype
-        self._network.eval()
-        if self._keeper:
-            memory = self._groups.memory(self._optimiser)
-            self._kept = self._keeper.remembered(phenotype, self._network, memory)
-        else:
-            self._kept = family.learned(phenotype, self._network)
-        if self._average is not None and isinstance(family, HasAverages):
-            self._network.load_state_dict(self._average, strict=False)
-            self._kept = family.with_average(self._kept, family.learned(phenotype, self._network))
-
-    def answers(self, view: View, pace: Pace) -> Tensor:
-        samples = self._shop.measured
-        count = len(samples) if view.most is None else min(view.most, len(samples))
-        chunks = (
-            _smaller(x.flip(-1) if view.mirrored else x, view.size) for x in samples.chunks(self._size, count)
-        )
-        return scoring.outputs(self._network, chunks, count, self._shop.classes, pace)
-
-    def phenotype(self) -> Any:
-        return self._kept
-
-    def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        shop = self._shop
-        weight, smoothing = shop.class_weights, shop.training.label_smoothing
-        return shop.goal.loss(self._network(x), y, weight=weight, smoothing=smoothing)
-
-
-def _smaller(images: Tensor, size: Shape | None) -> Tensor:
-    """Images [samples, channels, height, width] averaged down to a size."""
-    if size is None:
-        return images
-    height, width = size
-    return functional.adaptive_avg_pool2d(images, (height, width))
-
-
-def _scale(optimiser: torch.optim.Optimizer, name: str, factor: float) -> None:
-    if factor != 1.0:
-        for group in optimiser.param_groups:
-            if name in group:
-                group[name] *= factor
+        samples = Samples.of(rows, data.scaling, torch.device("cpu"))
+        return scoring.logits(phenotype, self.family, samples, len(data.classes)).numpy()
 
 
 def _check_memory(family: Family[Any], optimiser: str, *, own: bool) -> None:
@@ -281,21 +145,3 @@ def _check_memory(family: Family[Any], optimiser: str, *, own: bool) -> None:
             f"training.optimiser_state: genes of the family {family.name} hold the memory {what}; "
             "it must be fresh"
         )
-
-
-def _plain_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor]) -> float:
-    loss = compute()
-    optimiser.zero_grad(set_to_none=False)
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimiser.step()
-    return loss.item()
-
-
-def _closure_step(optimiser: torch.optim.Optimizer, compute: Callable[[], Tensor]) -> float:
-    def closure() -> float:
-        optimiser.zero_grad(set_to_none=False)
-        loss = compute()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.item()
-
-    return float(optimiser.step(closure))

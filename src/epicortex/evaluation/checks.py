@@ -11,7 +11,7 @@ from epicortex.data import DataSet
 from epicortex.errors import ConfigError
 from epicortex.evaluation.fitness import FitnessFunction, find_fitness
 from epicortex.evaluation.optimisers import OptimiserFactory, check_optimiser, find_optimiser
-from epicortex.evaluation.samples import fitness_samples
+from epicortex.evaluation.samples import fitness_rows
 
 
 def check_training(
@@ -28,9 +28,9 @@ def check_training(
     factory = optimiser or find_optimiser(training.optimiser)
     check_optimiser(factory, training.optimiser, training.optimiser_arguments)
     find_fitness(training.fitness, fitness)
-    device = find_device(training.device)
+    find_device(training.device)
     if data is not None:
-        fitness_samples(data, training, 0, device)
+        fitness_rows(data, training, 0)
 
 
 def find_device(name: str) -> torch.device:

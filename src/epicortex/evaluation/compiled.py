@@ -1,4 +1,4 @@
-"""The evaluator `backprop` on native arithmetic: the same jobs as `backprop.Trainer`, not by torch.
+"""The evaluator `backprop` on native arithmetic: the same jobs as `trainer.Trainer`, not by torch.
 
 The weights come out slightly different, since sums are made in another order; they are the same bits on every
 CPU. What a job consists of is in `training`.
@@ -7,25 +7,27 @@ CPU. What a job consists of is in `training`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from epicortex import native
 from epicortex.config import TrainingConfig
-from epicortex.data import DataSet
+from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
 from epicortex.evaluation.evaluator import NetworkFailed, Pace
-from epicortex.evaluation.fitness import FitnessFunction
-from epicortex.evaluation.flat import ELEMENTWISE
+from epicortex.evaluation.fitness import FitnessFunction, Values
 from epicortex.evaluation.goals import Goal
-from epicortex.evaluation.optimisers import OptimiserFactory, find_optimiser
-from epicortex.evaluation.samples import Samples, class_weights, fitness_samples, spread
-from epicortex.evaluation.training import Batch, Model, View, attempt, recipe
+from epicortex.evaluation.samples import Rows, class_weights, fitness_rows, spread
+from epicortex.evaluation.training import ELEMENTWISE, Batch, Model, View, attempt, recipe
 from epicortex.families.family import Compilable, Family, HasAverages, Problem, Shape
+
+if TYPE_CHECKING:
+    import torch
+
+    from epicortex.evaluation.optimisers import OptimiserFactory
 
 #: How many samples are scored between two signs of life; it alters no bit.
 _SCORED: Final = 2048
@@ -90,15 +92,15 @@ class NativeTrainer:
         self.training = training
         self.fitness = fitness
         self.goal = Goal.of(data)
-        self.scaling = native.Scaling(data.scaling.divisor, data.scaling.mean, data.scaling.std)
-        learnt, measured = fitness_samples(data, training, seed, torch.device("cpu"))
+        self.scaling = _scaling(data.scaling)
+        learnt, measured = fitness_rows(data, training, seed)
         self.learnt, self.measured = _Rows(learnt), _Rows(measured)
         self.samples = len(learnt)
         self.spatial = tuple(self.learnt.x.shape[2:])
-        self.labels, self.taught = measured.labels.cpu(), learnt.labels.cpu()
+        self.labels, self.taught = measured.labels, learnt.labels
         weights = None
         if training.class_weights == "balanced":
-            weights = class_weights(learnt.labels, len(data.classes)).tolist()
+            weights = class_weights(self.taught, len(data.classes)).tolist()
         self.rate = self.goal.rate(training.optimiser)
         self.loss = self.goal.native(training.label_smoothing, weights)
 
@@ -186,18 +188,13 @@ class _NativeModel:
             self._parameters[:], self._state[:] = self._average
             self._kept = family.with_average(self._kept, self._learned(None))
 
-    def answers(self, view: View, pace: Pace) -> torch.Tensor:
+    def answers(self, view: View, pace: Pace) -> Values:
         measured = self._shop.measured
-        network, rows, parts = self._at(view.size), measured.rows[spread(len(measured), view.most)], []
-        for start in range(0, len(rows), _SCORED):
-            pace()
-            part = rows[start : start + _SCORED]
-            flips = np.ones(len(part), np.bool_) if view.mirrored else None
-            parts.append(network.score(measured.x, part, scaling=self._shop.scaling, flips=flips))
-        logits = np.concatenate(parts)
-        if not np.isfinite(logits).all():  # torch's own takes twenty times as long
-            raise NetworkFailed("its outputs are not finite (NaN or infinity)")
-        return torch.from_numpy(logits)
+        places = measured.rows[spread(len(measured), view.most)]
+        return _answers(self._at(view.size), measured.x, places, self._shop.scaling, pace, view.mirrored)
+
+    def losses(self, answers: Values, labels: Values) -> NDArray[np.float32]:
+        return native.sample_losses(self._shop.loss, answers, labels)
 
     def phenotype(self) -> Any:
         return self._kept
@@ -211,17 +208,50 @@ class _NativeModel:
         return family.with_tensors(phenotype, learned, state)
 
 
-class _Rows:
-    """Samples as arrays: all of them, and which rows are meant."""
+def answers(family: Any, phenotype: Any, rows: Rows, scaling: Scaling) -> Values:
+    """What a network says of samples [samples, outputs]: the same bits on every CPU."""
+    tensors, state = family.tensors(phenotype)
+    samples = _Rows(rows)
+    program = native.Program(samples.x.shape[1:], family.operations(phenotype))
+    network = native.Network(program, program.flatten(tensors), state if state is None else state.copy())
+    return _answers(network, samples.x, samples.rows, _scaling(scaling), lambda: None)
 
-    def __init__(self, samples: Samples) -> None:
+
+def _answers(
+    network: native.Network,
+    x: NDArray[Any],
+    rows: NDArray[np.int64],
+    scaling: native.Scaling,
+    pace: Callable[[], None],
+    mirrored: bool = False,
+) -> Values:
+    """What a network says of samples, with a sign of life now and then; NaN fails it."""
+    parts = [np.empty((0, network.program.outputs), np.float32)]
+    for start in range(0, len(rows), _SCORED):
+        pace()
+        part = rows[start : start + _SCORED]
+        flips = np.ones(len(part), np.bool_) if mirrored else None
+        parts.append(network.score(x, part, scaling=scaling, flips=flips))
+    logits = np.concatenate(parts)
+    if not np.isfinite(logits).all():
+        raise NetworkFailed("its outputs are not finite (NaN or infinity)")
+    return logits
+
+
+def _scaling(scaling: Scaling) -> native.Scaling:
+    return native.Scaling(scaling.divisor, scaling.mean, scaling.std)
+
+
+class _Rows:
+    """Samples as the library takes them: all of them, and which rows are meant."""
+
+    def __init__(self, rows: Rows) -> None:
         # No copy, unless somebody handed over a view, such as every fourth sample.
-        self.x: NDArray[Any] = np.ascontiguousarray(samples.x.numpy())
-        y = samples.y.numpy()
-        self.y: NDArray[Any] = y.astype(np.int64) if y.ndim == 1 else np.ascontiguousarray(y, np.float32)
-        index = samples.index
-        self.whole = index is None
-        self.rows: NDArray[np.int64] = np.arange(len(self.y)) if index is None else index.numpy()
+        self.x: NDArray[Any] = np.ascontiguousarray(rows.x)
+        flat = rows.y.ndim == 1
+        self.y: NDArray[Any] = rows.y.astype(np.int64) if flat else np.ascontiguousarray(rows.y, np.float32)
+        self.whole = rows.index is None
+        self.rows: NDArray[np.int64] = np.arange(len(self.y)) if rows.index is None else rows.index
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -243,6 +273,10 @@ class _Stepper:
             if training.decay == "weights":
                 self._ours.decayed = network.program.weight_mask()
             return
+        import torch
+
+        from epicortex.evaluation.optimisers import find_optimiser
+
         parameter = torch.nn.Parameter(torch.from_numpy(network.parameters))
         parameter.grad = torch.from_numpy(network.gradient)
         self._theirs = find_optimiser(name)([parameter], **arguments)

@@ -6,102 +6,106 @@ A file can only name a fitness; the function itself is handed over by the runnin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from epicortex.errors import ConfigError
 from epicortex.text import nearest
 
-FitnessFunction: TypeAlias = Callable[[Tensor, Tensor], float]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Values = NDArray[Any]
+FitnessFunction: TypeAlias = "Callable[[Tensor, Tensor], float]"
 """A function (logits [samples, classes], labels [samples]) -> fitness; higher is better. For regression it
 gets the values and the right ones [samples, targets], for sets of labels logits and 0 or 1 for each label."""
 
 
-def accuracy(predictions: Tensor, labels: Tensor) -> float:
+def accuracy(predictions: Values, labels: Values) -> float:
     """The fraction of samples that are classified rightly.
 
-    >>> accuracy(torch.tensor([0, 1, 1, 1]), torch.tensor([0, 0, 1, 1]))
+    >>> accuracy(np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1]))
     0.75
     """
     return int((predictions == labels).sum()) / len(labels)
 
 
-def balanced_accuracy(predictions: Tensor, labels: Tensor) -> float:
+def balanced_accuracy(predictions: Values, labels: Values) -> float:
     """The mean over the classes of the fraction of each that is classified rightly.
 
-    >>> balanced_accuracy(torch.tensor([0, 0, 0, 0]), torch.tensor([0, 0, 0, 1]))
+    >>> balanced_accuracy(np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1]))
     0.5
     """
-    total = torch.bincount(labels)
-    right = torch.bincount(labels[predictions == labels], minlength=len(total))
+    total = np.bincount(labels)
+    right = np.bincount(labels[predictions == labels], minlength=len(total))
     present = total > 0
-    return float((right[present].double() / total[present].double()).mean())
+    return float((right[present] / total[present]).mean())
 
 
-def confusion_matrix(predictions: Tensor, labels: Tensor, classes: int) -> Tensor:
+def confusion_matrix(predictions: Values, labels: Values, classes: int) -> NDArray[np.int64]:
     """How often each class (row) was taken for which (column).
 
-    >>> confusion_matrix(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]), 2).tolist()
+    >>> confusion_matrix(np.array([0, 1, 1]), np.array([0, 0, 1]), 2).tolist()
     [[1, 1], [0, 1]]
     """
-    return torch.bincount(labels * classes + predictions, minlength=classes**2).reshape(classes, classes)
+    return np.bincount(labels * classes + predictions, minlength=classes**2).reshape(classes, classes)
 
 
-def r2(predictions: Tensor, values: Tensor) -> float:
+def r2(predictions: Values, values: Values) -> float:
     """The part of the variance [samples, targets] that is explained, the mean over targets.
 
     As in scikit-learn, a target that never changes counts 1 where it is met exactly, else 0.
 
-    >>> r2(torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([[1.0], [2.0], [3.0]]))
+    >>> r2(np.array([[1.0], [2.0], [4.0]]), np.array([[1.0], [2.0], [3.0]]))
     0.5
     """
-    rest = ((predictions.double() - values.double()) ** 2).sum(0)
-    whole = ((values.double() - values.double().mean(0)) ** 2).sum(0)
-    explained = torch.where(whole > 0, 1 - rest / whole.clamp(min=1e-300), (rest == 0).double())
+    values = values.astype(np.float64)
+    rest = ((predictions - values) ** 2).sum(0)
+    whole = ((values - values.mean(0)) ** 2).sum(0)
+    explained = np.where(whole > 0, 1 - rest / np.maximum(whole, 1e-300), rest == 0)
     return float(explained.mean())
 
 
-def mean_absolute_error(predictions: Tensor, values: Tensor) -> float:
+def mean_absolute_error(predictions: Values, values: Values) -> float:
     """Minus the mean distance from the right value, in the unit of the data.
 
-    >>> mean_absolute_error(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.5], [1.5]]))
+    >>> mean_absolute_error(np.array([[1.0], [2.0]]), np.array([[1.5], [1.5]]))
     -0.5
     """
-    return -float((predictions.double() - values.double()).abs().mean())
+    return -float(np.abs(predictions - values.astype(np.float64)).mean())
 
 
-def f1(predictions: Tensor, labels: Tensor) -> float:
+def f1(predictions: Values, labels: Values) -> float:
     """The mean over the labels of their F1 (macro); labels that no sample has are left out.
 
-    >>> f1(torch.tensor([[1, 0], [1, 1]]), torch.tensor([[1, 0], [0, 1]]))
+    >>> f1(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [0, 1]]))
     0.8333333333333333
     """
     right, given, there = _hits(predictions, labels)
     present = there > 0
-    if not bool(present.any()):
+    if not present.any():
         return 0.0
     return float((2 * right[present] / (given[present] + there[present])).mean())
 
 
-def f1_micro(predictions: Tensor, labels: Tensor) -> float:
+def f1_micro(predictions: Values, labels: Values) -> float:
     """The F1 of all labels of all samples together.
 
-    >>> f1_micro(torch.tensor([[1, 0], [1, 1]]), torch.tensor([[1, 0], [0, 1]]))
+    >>> f1_micro(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [0, 1]]))
     0.8
     """
     right, given, there = (float(one.sum()) for one in _hits(predictions, labels))
     return 2 * right / (given + there) if given + there else 0.0
 
 
-def _hits(predictions: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _hits(predictions: Values, labels: Values) -> tuple[Values, Values, Values]:
     """For each label how often it was given rightly, given at all, and there."""
-    right, given, there = (predictions * labels).sum(0), predictions.sum(0), labels.sum(0)
-    return right.double(), given.double(), there.double()
+    return (predictions * labels).sum(0), predictions.sum(0), labels.sum(0)
 
 
-BUILT_IN: Final[Mapping[str, Callable[[Tensor, Tensor], float]]] = {
+BUILT_IN: Final[Mapping[str, Callable[[Values, Values], float]]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "r2": r2,

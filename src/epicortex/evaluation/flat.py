@@ -13,10 +13,6 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-#: The optimisers of torch.optim that treat every number by itself.
-ELEMENTWISE: Final = frozenset(
-    {"ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"}
-)
 #: Every parameter begins on such a multiple of numbers, as it would by itself: 64 bytes.
 _ALIGNMENT: Final = 16
 

@@ -1,7 +1,8 @@
 """What networks learn, by task: what they are shown as right, how far off an answer is, what it is worth.
 
 Classes are learnt by softmax and cross-entropy, numbers by squared error in standard deviations of the
-training part, sets of labels by sigmoid and cross-entropy. The native arithmetic has the same losses.
+training part, sets of labels by sigmoid and cross-entropy. Each arithmetic has these losses: torch's are in
+`losses`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from epicortex import native
 from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, Scaling
 from epicortex.errors import ConfigError
-from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction
+from epicortex.evaluation.fitness import BUILT_IN, FitnessFunction, Values
 from epicortex.measures import MEASURES, TaskKind
 
 #: How much smaller the steps of SGD are for squared error than for cross-entropy.
@@ -44,24 +42,6 @@ class Goal:
             return self.targets.apply(y)
         return y if self.task == "classes" else y.astype(np.float32)
 
-    def loss(
-        self, outputs: Tensor, y: Tensor, *, weight: Tensor | None = None, smoothing: float = 0.0
-    ) -> Tensor:
-        """The mean loss of a batch; weights and smoothing are for classes alone."""
-        if self.task == "classes":
-            return functional.cross_entropy(outputs, y, weight=weight, label_smoothing=smoothing)
-        if self.task == "regression":
-            return functional.mse_loss(outputs, y)
-        return functional.binary_cross_entropy_with_logits(outputs, y)
-
-    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """The loss of each sample; of several outputs the mean."""
-        if self.task == "classes":
-            return functional.cross_entropy(outputs, y, reduction="none")
-        if self.task == "regression":
-            return functional.mse_loss(outputs, y, reduction="none").mean(1)
-        return functional.binary_cross_entropy_with_logits(outputs, y, reduction="none").mean(1)
-
     def native(self, smoothing: float, weights: list[float] | None) -> native.Loss:
         """The loss of native arithmetic."""
         if self.task == "classes":
@@ -76,24 +56,23 @@ class Goal:
         """
         return _STEEP if optimiser == "SGD" and self.task == "regression" else 1.0
 
-    def fitness(self, name: str, outputs: Tensor, y: Tensor, own: FitnessFunction | None = None) -> float:
+    def fitness(self, name: str, outputs: Values, y: Values, own: FitnessFunction | None = None) -> float:
         """What outputs are worth; a function of a person's own gets numbers in the unit of the data."""
         if own is not None:
-            return float(own(self.answers(outputs), self.answers(y).clone()))
+            import torch  # theirs takes tensors, which are its own
+
+            return float(own(*(torch.from_numpy(self.answers(one).copy()) for one in (outputs, y))))
         if self.task == "classes":
             return BUILT_IN[name](outputs.argmax(1), y)
         if self.task == "multilabel":
-            return BUILT_IN[name]((outputs > 0).to(torch.int64), y.to(torch.int64))
+            return BUILT_IN[name]((outputs > 0).astype(np.int64), y.astype(np.int64))
         return BUILT_IN[name](self.answers(outputs), self.answers(y))
 
-    def answers(self, outputs: Tensor) -> Tensor:
+    def answers(self, outputs: Values) -> Values:
         """Outputs in the unit of the data; those of classes and labels stay logits."""
         if self.targets is None:
             return outputs
-        mean, std = (
-            torch.tensor(values, dtype=torch.float64) for values in (self.targets.mean, self.targets.std)
-        )
-        return outputs.double() * std + mean
+        return outputs * np.asarray(self.targets.std, np.float64) + np.asarray(self.targets.mean, np.float64)
 
 
 def check(training: TrainingConfig, task: TaskKind, *, own: bool) -> None:

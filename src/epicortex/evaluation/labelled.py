@@ -14,8 +14,11 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet
 from epicortex.ecosystem.jobs import Sums
 from epicortex.evaluation.arithmetic import fixed_arithmetic
+from epicortex.evaluation.fitness import Values
 from epicortex.evaluation.goals import Goal
-from epicortex.evaluation.samples import Samples, draw_batches, fitness_samples, split
+from epicortex.evaluation.losses import batch_loss
+from epicortex.evaluation.samples import draw_batches
+from epicortex.evaluation.tensors import Samples, fitness_samples, split
 from epicortex.evaluation.variants import Rebuilt, Stacked, Variants
 from epicortex.families.family import Family
 from epicortex.measures import USUAL
@@ -47,7 +50,7 @@ class Labelled:
     def fitness(self, model: Any, pace: Callable[[], None]) -> tuple[float, Sums]:
         """The worth of the answers on the samples that fitness is measured on; nothing is added up."""
         outputs = self._outputs(model, self._measured, pace)
-        return self._goal.fitness(self._training.fitness, outputs, self._measured.labels), {}
+        return self._goal.fitness(self._training.fitness, outputs, self._measured.labels.numpy()), {}
 
     def tested(self, model: Any) -> float | None:
         """The usual figure on the test set, where there is one that fitness was not measured on."""
@@ -55,15 +58,15 @@ class Labelled:
             return None
         samples = split(self._data, "test", self._device)
         outputs = self._outputs(model, samples, lambda: None)
-        return self._goal.fitness(USUAL[self._goal.task], outputs, samples.labels)
+        return self._goal.fitness(USUAL[self._goal.task], outputs, samples.labels.numpy())
 
-    def _outputs(self, model: Any, samples: Samples, pace: Callable[[], None]) -> Tensor:
+    def _outputs(self, model: Any, samples: Samples, pace: Callable[[], None]) -> Values:
         found = []
         with fixed_arithmetic(self._device):
             for x in samples.chunks(_CHUNK):
                 pace()
                 found.append(_logits(model, x))
-        return torch.cat(found)
+        return torch.cat(found).numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +80,12 @@ class Batch:
     def __call__(self, model: Any) -> float:
         """Of one model."""
         with fixed_arithmetic(self.x.device):
-            return -float(self.goal.loss(_logits(model, self.x), self.labels))
+            return -float(batch_loss(self.goal.task, _logits(model, self.x), self.labels))
 
     def of_many(self, logits: Callable[[Tensor], Tensor]) -> list[float]:
         """Of many models that compute at once: a function from inputs to [models, samples, outputs]."""
         with fixed_arithmetic(self.x.device), torch.no_grad():
-            return [-float(self.goal.loss(of_one, self.labels)) for of_one in logits(self.x)]
+            return [-float(batch_loss(self.goal.task, of_one, self.labels)) for of_one in logits(self.x)]
 
 
 def _logits(model: Any, x: Tensor) -> Tensor:

@@ -1,24 +1,21 @@
-"""The samples a network learns from and is scored on: tensors over the shared file, and the draws from them.
+"""The samples a network learns from and is scored on: rows of the shared file, and the draws from them.
 
-Raw values stay uint8 in the mapped file; a batch is gathered, made float and scaled in one go.
+Raw values stay as they are in the mapped file. How torch gathers and scales a batch is in `tensors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from epicortex import randomness
 from epicortex.config import TrainingConfig
-from epicortex.data import DataSet, split_validation, tensor
+from epicortex.data import DataSet, split_validation
 from epicortex.errors import ConfigError
-from epicortex.evaluation.augmentation import Augmenter
 from epicortex.evaluation.goals import Goal
 
 #: No image is moved further than this part of its size, whatever its factor.
@@ -26,60 +23,70 @@ MOST_SHIFT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
-    """Some samples of a data set; those in `index`, or all."""
+class Rows:
+    """Some samples of a data set, raw: those in `index`, or all."""
 
-    x: Tensor
-    y: Tensor
-    scale: Tensor
-    shift: Tensor
-    index: Tensor | None = None
+    x: NDArray[Any]
+    y: NDArray[Any]
+    """Labels as networks learn them."""
+    index: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.y) if self.index is None else len(self.index)
 
     @property
-    def labels(self) -> Tensor:
+    def labels(self) -> NDArray[Any]:
         """The labels in order."""
-        return self.y if self.index is None else self.y.index_select(0, self.index)
+        return self.y if self.index is None else self.y[self.index]
 
-    def batch(
-        self,
-        chosen: NDArray[np.int64],
-        *,
-        moves: NDArray[np.int64] | None = None,
-        flips: NDArray[np.bool_] | None = None,
-        augment: Augmenter | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Scaled inputs and labels of the samples chosen by their place, changed, moved and mirrored."""
-        places = torch.from_numpy(chosen).to(self.x.device)
-        rows = places if self.index is None else self.index.index_select(0, places)
-        raw = self.x.index_select(0, rows)
-        if augment is not None:
-            raw = torch.from_numpy(augment(raw.cpu().numpy())).to(self.x.device)
-        if moves is not None:
-            raw = moved(raw, moves)
-        if flips is not None:
-            raw = mirrored(raw, flips)
-        return self._scaled(raw), self.y.index_select(0, rows)
 
-    def chunks(self, size: int, most: int | None = None) -> Iterator[Tensor]:
-        """All scaled inputs, or `most` of them (`spread`), in order, in pieces of at most `size`."""
-        index = self.index
-        if most is not None and most < len(self):
-            places = torch.from_numpy(spread(len(self), most)).to(self.x.device)
-            index = places if index is None else index.index_select(0, places)
-        count = len(self) if index is None else len(index)
-        for start in range(0, count, size):
-            end = min(start + size, count)
-            if index is None:
-                yield self._scaled(self.x[start:end])
-            else:
-                yield self._scaled(self.x.index_select(0, index[start:end]))
+def part_of(data: DataSet, name: str) -> Rows:
+    """One part of a data set as it is stored: train, test or validation."""
+    arrays = {
+        "train": (data.x_train, data.y_train),
+        "test": (data.x_test, data.y_test),
+        "validation": (data.x_val, data.y_val),
+    }
+    x, y = arrays[name]
+    if x is None or y is None:
+        raise ConfigError(f"{data.name} has no {name} part of its own")
+    return Rows(x, Goal.of(data).taught(y))
 
-    def _scaled(self, raw: Tensor) -> Tensor:
-        # a copy even where the values are float already: the file is never written to
-        return raw.to(torch.float32, copy=True).mul_(self.scale).add_(self.shift)
+
+def fitness_rows(data: DataSet, training: TrainingConfig, seed: int) -> tuple[Rows, Rows]:
+    """The samples to train on and those to measure fitness on."""
+    if training.fitness_on == "test":
+        if len(data.y_test) == 0:
+            raise ConfigError(
+                f"training.fitness_on is 'test', but {data.name} has no test samples; give "
+                "--training.fitness-on validation, or a --data.test-fraction above 0"
+            )
+        return part_of(data, "train"), part_of(data, "test")
+    if data.x_val is not None:
+        return part_of(data, "train"), part_of(data, "validation")
+    train, validation = split_validation(
+        data.strata(), training.validation_part(len(data.y_train)), randomness.generator(seed, "validation")
+    )
+    if len(validation) == 0:
+        raise ConfigError(
+            f"training.validation_fraction {training.validation_fraction} leaves no sample of {data.name} "
+            "for validation; raise it, or set training.fitness_on to 'test'"
+        )
+    whole = part_of(data, "train")
+    learnt, measured = (replace(whole, index=index.astype(np.int64)) for index in (train, validation))
+    return learnt, measured
+
+
+def class_weights(labels: NDArray[np.int64], classes: int) -> NDArray[np.float32]:
+    """The inverse of each class's frequency, 1 on average over the samples; 0 where a class has none.
+
+    >>> class_weights(np.array([0, 0, 0, 1]), 2).tolist()
+    [0.6666666865348816, 2.0]
+    """
+    counts = np.bincount(labels, minlength=classes).astype(np.float32)
+    present = counts > 0
+    weights = np.float32(len(labels)) / (np.float32(present.sum()) * np.maximum(counts, np.float32(1)))
+    return np.where(present, weights, np.float32(0))
 
 
 def spread(samples: int, most: int | None) -> NDArray[np.int64]:
@@ -101,94 +108,9 @@ def draw_moves(
     return np.stack([rng.integers(-far, far + 1, count) * chosen for far in most], axis=1)
 
 
-def moved(images: Tensor, moves: NDArray[np.int64]) -> Tensor:
-    """Images [samples, channels, *spatial], each moved by so many places in each dimension.
-
-    What leaves on one side is gone; on the other the edge is repeated, so that the background stays as it is.
-
-    >>> line = torch.arange(4).reshape(1, 1, 4)
-    >>> [moved(line, np.array([[places]])).flatten().tolist() for places in (-1, 0, 1)]
-    [[0, 0, 1, 2], [0, 1, 2, 3], [1, 2, 3, 3]]
-    """
-    count, channels, *spatial = images.shape
-    far = torch.from_numpy(moves).to(images.device)
-    source = torch.zeros(count, *(1 for _ in spatial), dtype=torch.int64, device=images.device)
-    for dimension, size in enumerate(spatial):
-        steps = far[:, dimension]
-        place = (torch.arange(size, device=images.device) + steps[:, None]).clamp_(0, size - 1)
-        rows = place.reshape(count, *(size if d == dimension else 1 for d in range(len(spatial))))
-        source = source * size + rows
-    flat = source.reshape(count, 1, -1).expand(-1, channels, -1)
-    return images.flatten(2).gather(2, flat).reshape(images.shape)
-
-
 def draw_flips(count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which images are mirrored: each with probability ½."""
     return rng.random(count) < 0.5
-
-
-def mirrored(images: Tensor, flips: NDArray[np.bool_]) -> Tensor:
-    """Images [samples, channels, height, width], the chosen ones mirrored left to right.
-
-    >>> line = torch.arange(3).reshape(1, 1, 1, 3)
-    >>> [mirrored(line, np.array([flip])).flatten().tolist() for flip in (False, True)]
-    [[0, 1, 2], [2, 1, 0]]
-    """
-    chosen = torch.from_numpy(flips).to(images.device)
-    return torch.where(chosen[:, None, None, None], images.flip(3), images)
-
-
-def fitness_samples(
-    data: DataSet, training: TrainingConfig, seed: int, device: torch.device
-) -> tuple[Samples, Samples]:
-    """The samples to train on and those to measure fitness on."""
-    if training.fitness_on == "test":
-        if len(data.y_test) == 0:
-            raise ConfigError(
-                f"training.fitness_on is 'test', but {data.name} has no test samples; give "
-                "--training.fitness-on validation, or a --data.test-fraction above 0"
-            )
-        return split(data, "train", device), split(data, "test", device)
-    if data.x_val is not None:
-        return split(data, "train", device), split(data, "validation", device)
-    train, validation = split_validation(
-        data.strata(), training.validation_part(len(data.y_train)), randomness.generator(seed, "validation")
-    )
-    if len(validation) == 0:
-        raise ConfigError(
-            f"training.validation_fraction {training.validation_fraction} leaves no sample of {data.name} "
-            "for validation; raise it, or set training.fitness_on to 'test'"
-        )
-    samples = split(data, "train", device)
-    parts = [torch.from_numpy(index.astype(np.int64)).to(device) for index in (train, validation)]
-    learnt, measured = (
-        Samples(samples.x, samples.y, samples.scale, samples.shift, index=index) for index in parts
-    )
-    return learnt, measured
-
-
-def split(data: DataSet, name: str, device: torch.device) -> Samples:
-    """One part of a data set as it is stored: train, test or validation."""
-    arrays = {
-        "train": (data.x_train, data.y_train),
-        "test": (data.x_test, data.y_test),
-        "validation": (data.x_val, data.y_val),
-    }
-    x, y = arrays[name]
-    if x is None or y is None:
-        raise ConfigError(f"{data.name} has no {name} part of its own")
-    scale, shift = (torch.from_numpy(array).to(device) for array in data.scaling.factors(x.ndim))
-    return Samples(tensor(x).to(device), tensor(Goal.of(data).taught(y)).to(device), scale, shift)
-
-
-def class_weights(labels: Tensor, classes: int) -> Tensor:
-    """The inverse of each class's frequency, 1 on average over the samples; 0 where a class has none.
-
-    >>> class_weights(torch.tensor([0, 0, 0, 1]), 2).tolist()
-    [0.6666666865348816, 2.0]
-    """
-    counts = torch.bincount(labels, minlength=classes).to(torch.float32)
-    return torch.where(counts > 0, len(labels) / (int((counts > 0).sum()) * counts.clamp(min=1)), 0.0)
 
 
 def draw_batches(

@@ -6,8 +6,8 @@ This is the one place where a network answers many samples; training, the champi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,18 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from epicortex.config import TrainingConfig
 from epicortex.evaluation.arithmetic import fixed_arithmetic
-from epicortex.evaluation.evaluator import NetworkFailed, finite
-from epicortex.evaluation.fitness import (
-    FitnessFunction,
-    accuracy,
-    balanced_accuracy,
-    confusion_matrix,
-)
-from epicortex.evaluation.goals import Goal
-from epicortex.evaluation.samples import Samples, split
-from epicortex.families.family import Array, Family, Outline
+from epicortex.evaluation.evaluator import NetworkFailed
+from epicortex.evaluation.fitness import accuracy, balanced_accuracy, confusion_matrix
+from epicortex.evaluation.tensors import Samples, split
+from epicortex.families.family import Family, Outline
 
 if TYPE_CHECKING:
     from epicortex.data import DataSet
@@ -57,12 +50,12 @@ def score(
     """How a network does on a part of the data as stored: train, test or validation."""
     samples = split(data, part, device or torch.device("cpu"))
     answered = logits(phenotype, family, samples, len(data.classes), device=device)
-    predictions, labels = answered.argmax(1), samples.labels.cpu()
+    predictions, labels = answered.argmax(1).numpy(), samples.labels.cpu().numpy()
     return Score(
         accuracy(predictions, labels),
         balanced_accuracy(predictions, labels),
-        confusion_matrix(predictions, labels, len(data.classes)).numpy(),
-        predictions.numpy(),
+        confusion_matrix(predictions, labels, len(data.classes)),
+        predictions,
     )
 
 
@@ -80,31 +73,6 @@ def logits(
     size = batch_size(family.outline(family.encode(phenotype)[0]))
     with fixed_arithmetic(device):
         return outputs(model, samples.chunks(size), len(samples), classes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """What a network's answers on the samples of fitness amount to."""
-
-    fitness: float
-    measures: Mapping[str, float] = field(default_factory=dict)
-    losses: Array | None = None
-
-
-def measured(
-    logits: Tensor,
-    labels: Tensor,
-    training: TrainingConfig,
-    own: FitnessFunction | None,
-    goal: Goal | None = None,
-) -> Measured:
-    """The fitness of these answers, and their losses where the settings ask for them."""
-    goal = goal or Goal()
-    fitness = finite(goal.fitness(training.fitness, logits, labels, own), training.fitness)
-    if not training.losses:
-        return Measured(fitness)
-    losses = goal.losses(logits, labels)
-    return Measured(fitness, {"loss": losses.double().mean().item()}, losses.numpy())
 
 
 def outputs(

@@ -1,7 +1,7 @@
 """One network through one job: scored while newborn, trained, scored; whatever arithmetic does the work.
 
 Everything that is drawn for a job is drawn here: which samples, how they are moved and mirrored. What
-computes is a `Model`, which a `Workshop` makes: torch's is in `backprop`, the native one in `compiled`.
+computes is a `Model`, which a `Workshop` makes: torch's is in `trainer`, the native one in `compiled`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from epicortex import randomness
 from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job, Outcome
 from epicortex.evaluation.augmentation import Augmenter, Scale
-from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, reason
-from epicortex.evaluation.fitness import FitnessFunction
+from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
+from epicortex.evaluation.fitness import FitnessFunction, Values
 from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
-from epicortex.evaluation.scoring import Measured, measured
 from epicortex.families.family import Family, HasRecipe, Shape
 
+#: The optimisers of torch.optim that treat every number by itself: they may work on one vector.
+ELEMENTWISE: Final = frozenset(
+    {"ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"}
+)
 #: The average of weights follows the last steps: this part of a course.
 _HORIZON: Final = 0.25
 #: A class says whether it may be mirrored if so many samples are scored, and such a part of them is known.
@@ -75,8 +77,11 @@ class Model(Protocol):
     def end(self) -> None:
         """Training is over. From here on it answers with the average, where there is one."""
 
-    def answers(self, view: View, pace: Pace) -> Tensor:
+    def answers(self, view: View, pace: Pace) -> Values:
         """The outputs [samples, outputs] for the samples that fitness is measured on."""
+
+    def losses(self, answers: Values, labels: Values) -> NDArray[np.float32]:
+        """How far off each of the answers is."""
 
     def phenotype(self) -> Any:
         """What the network became."""
@@ -93,9 +98,9 @@ class Workshop(Protocol):
     spatial: Shape
     """The spatial size of a sample."""
     goal: Goal
-    labels: Tensor
+    labels: Values
     """Those of the samples that fitness is measured on."""
-    taught: Tensor
+    taught: Values
     """Those of the samples that are learnt from."""
 
     @property
@@ -132,9 +137,8 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
     start = time.perf_counter()
     if job.newborn or not job.train:
         answers = model.answers(view, pace)
-        before = _measured(shop, answers, view)
-        newborn = before.fitness if job.newborn else None
-        outcome = replace(_scored(outcome, before), fitness_before=newborn)
+        outcome = _scored(outcome, shop, model, answers, view)
+        outcome = replace(outcome, fitness_before=outcome.fitness if job.newborn else None)
     trained = scored = time.perf_counter()
     if job.train:
         model.begin()
@@ -142,8 +146,8 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
         model.end()
         trained = time.perf_counter()
         answers = model.answers(view, pace)
-        after = _measured(shop, answers, view)
-        outcome = replace(_scored(outcome, after), phenotype=model.phenotype(), samples=samples)
+        outcome = _scored(outcome, shop, model, answers, view)
+        outcome = replace(outcome, phenotype=model.phenotype(), samples=samples)
     if job.course and job.course.mirrored and len(shop.spatial) == 2:
         mirrored = model.answers(replace(view, mirrored=True), pace)
         outcome = replace(outcome, measures={**outcome.measures, **_mirrored(shop, answers, mirrored, view)})
@@ -151,24 +155,30 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
     return replace(outcome, train_seconds=trained - scored, score_seconds=seconds)
 
 
-def _scored(outcome: Outcome, found: Measured) -> Outcome:
-    return replace(outcome, fitness=found.fitness, measures=found.measures, losses=found.losses)
+def _scored(outcome: Outcome, shop: Workshop, model: Model, answers: Values, view: View) -> Outcome:
+    """With what a network's answers are worth, and their losses where the settings ask for them."""
+    fitness = _fitness(shop, answers, view)
+    if not shop.training.losses:
+        return replace(outcome, fitness=fitness, measures={}, losses=None)
+    losses = model.losses(answers, _labels(shop, view))
+    mean = float(losses.astype(np.float64).mean())
+    return replace(outcome, fitness=fitness, measures={"loss": mean}, losses=losses)
 
 
-def _labels(shop: Workshop, view: View) -> Tensor:
+def _labels(shop: Workshop, view: View) -> Values:
     """Those of the samples of a view."""
     return shop.labels if view.most is None else shop.labels[spread(len(shop.labels), view.most)]
 
 
-def _measured(shop: Workshop, answers: Tensor, view: View) -> Measured:
-    """What a network's answers are worth."""
-    return measured(answers, _labels(shop, view), shop.training, shop.fitness, shop.goal)
+def _fitness(shop: Workshop, answers: Values, view: View) -> float:
+    name = shop.training.fitness
+    return finite(shop.goal.fitness(name, answers, _labels(shop, view), shop.fitness), name)
 
 
-def _mirrored(shop: Workshop, plain: Tensor, mirrored: Tensor, view: View) -> dict[str, float]:
+def _mirrored(shop: Workshop, plain: Values, mirrored: Values, view: View) -> dict[str, float]:
     """How the network does on mirrored images: in all, and in each class that it knows well enough."""
     labels = _labels(shop, view)
-    measures = {"mirrored": _measured(shop, mirrored, view).fitness}
+    measures = {"mirrored": _fitness(shop, mirrored, view)}
     for number in range(plain.shape[1] if shop.goal.task == "classes" else 0):
         mine = labels == number
         known, still = (float((part[mine].argmax(1) == number).sum()) for part in (plain, mirrored))
@@ -204,7 +214,7 @@ def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
     shift = min(MOST_SHIFT, training.shift * recipe(shop.family, job.phenotype).get("augmentation", 1.0))
     mirrors = (course.flip if course else training.flip is True) and len(shop.spatial) == 2
     spared = course.spared if course else training.unflipped
-    may = ~np.isin(shop.taught.numpy(), spared) if mirrors and spared else None
+    may = ~np.isin(shop.taught, spared) if mirrors and spared else None
     chosen = (
         stream(shop.samples, training.batch_size, course.start, course.steps, job.seed, course.stream)
         if course

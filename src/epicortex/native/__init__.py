@@ -14,6 +14,7 @@ True
 """
 
 from epicortex.native.library import NativeError, available, instruction_set, instruction_sets, why_not
+from epicortex.native.losses import sample_losses
 from epicortex.native.network import Network, Scaling, update_average
 from epicortex.native.optimisers import SGD, Adadelta, Adam, AdamW, Optimiser
 from epicortex.native.program import (
@@ -57,6 +58,7 @@ __all__ = [
     "available",
     "instruction_set",
     "instruction_sets",
+    "sample_losses",
     "update_average",
     "why_not",
 ]

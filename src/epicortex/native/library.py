@@ -191,6 +191,10 @@ def _declare(found: ctypes.CDLL) -> None:
         ),
         "epx_times": (c_int64, [pointer, pointer]),
         "epx_score": (c_int32, [pointer, POINTER(BatchStructure), pointer, pointer, pointer, pointer]),
+        "epx_losses": (
+            c_int32,
+            [c_char_p, c_int32, c_int64, c_int64, pointer, pointer, pointer, pointer],
+        ),
         "epx_optimise": (c_int32, [c_char_p, c_int64, pointer, pointer, POINTER(OptimiserStructure)]),
         "epx_average": (c_int32, [c_char_p, c_int64, pointer, pointer, c_float]),
         "epx_balance": (c_int64, [pointer, pointer, pointer, c_int64, pointer, c_int64]),

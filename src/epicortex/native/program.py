@@ -18,7 +18,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,15 +104,21 @@ class CrossEntropy:
     label_smoothing: float = 0.0
     class_weights: Sequence[float] | None = None
 
+    number: ClassVar[int] = 0
+
 
 @dataclass(frozen=True, slots=True)
 class SigmoidCrossEntropy:
     """A sigmoid and cross-entropy for each output against targets from 0 to 1; the mean of all."""
 
+    number: ClassVar[int] = 1
+
 
 @dataclass(frozen=True, slots=True)
 class SquaredError:
     """The mean of the squared differences between outputs and targets."""
+
+    number: ClassVar[int] = 2
 
 
 Loss: TypeAlias = CrossEntropy | SigmoidCrossEntropy | SquaredError
@@ -328,8 +334,8 @@ def _encode_loss(loss: Loss) -> list[int]:
         weights = [
             _bits(float(weight)) for weight in (() if loss.class_weights is None else loss.class_weights)
         ]
-        return [0, _bits(loss.label_smoothing), len(weights), *weights]
-    return [1 if isinstance(loss, SigmoidCrossEntropy) else 2, _bits(0.0), 0]
+        return [loss.number, _bits(loss.label_smoothing), len(weights), *weights]
+    return [loss.number, _bits(0.0), 0]
 
 
 def _encode_operation(operation: Operation, slot: int, rank: int) -> list[int]:

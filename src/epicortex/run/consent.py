@@ -16,7 +16,7 @@ from epicortex.data.catalog import BUILT_INS
 from epicortex.errors import ConfigError
 from epicortex.storage.folder import is_own
 from epicortex.tasks import is_task
-from epicortex.text import shell
+from epicortex.text import one_line, shell
 
 
 def check_engine(config: Config, changes: Mapping[str, object]) -> None:
@@ -26,13 +26,14 @@ def check_engine(config: Config, changes: Mapping[str, object]) -> None:
     """
     engine, address = config.training.engine, config.ray.address
     if engine not in LOCAL_ENGINES and "training.engine" not in changes:
+        engine = one_line(engine)
         raise ConfigError(
             f"this run trained with the engine {engine}, which a file cannot choose; give "
             f"--engine {shell([engine])} again, or --engine processes to train on this machine"
         )
     if engine == "ray" and address is not None and "ray.address" not in changes:
         raise ConfigError(
-            f"this run trained on the cluster {address}; give --ray.address again to join it, "
+            f"this run trained on the cluster {one_line(address)}; give --ray.address again to join it, "
             "or --engine processes to train on this machine"
         )
 

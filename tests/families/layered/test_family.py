@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epicortex.config import Config
-from epicortex.errors import ConfigError
+from epicortex.errors import ConfigError, GenomeError
 from epicortex.families.family import Problem, Shape
 from epicortex.families.layered import KernelOperator, LayeredFamily, Rules, StrideOperator, draw_phenotype
 from epicortex.families.layered.genome import ConvLayer, FullLayer, Genome
@@ -25,6 +25,15 @@ from tests.strategies import odd_sizes, parents, phenotypes, seeds
 
 def family_of(phenotype: Phenotype, rules: Rules | None = None) -> LayeredFamily:
     return LayeredFamily(Problem(phenotype.genome.input_shape, phenotype.genome.classes), rules=rules)
+
+
+@pytest.mark.parametrize("name", [["relu"], {"relu": 1}, None, 7, "tan", "x" * 100_000])
+def test_facts_from_a_file_that_name_no_activation_are_refused_in_one_line(name: object) -> None:
+    facts = LayeredFamily(Problem((1, 8, 8), 10)).facts()
+    for activation in ("conv_activation", "full_activation"):
+        with pytest.raises(GenomeError) as refused:
+            LayeredFamily.from_facts({**facts, activation: name})
+        assert len(str(refused.value)) < 200
 
 
 # ---- founders

@@ -24,6 +24,7 @@ from epicortex.families.layered.rules import Rules
 from epicortex.families.layered.surgery import draw_phenotype
 from epicortex.families.transfer import Rows, inherited
 from epicortex.native.program import Operation
+from epicortex.text import one_line
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -88,8 +89,9 @@ class LayeredFamily:
             activations = Activations(facts["conv_activation"], facts["full_activation"])
         except (KeyError, TypeError):
             raise GenomeError(f"the facts of a {NAME} family lack some, or are not plain values") from None
-        if not {activations.conv, activations.full} <= ACTIVATIONS:
-            raise GenomeError(f"there is no activation {activations.conv!r} or {activations.full!r}")
+        for name in (activations.conv, activations.full):
+            if not isinstance(name, str) or name not in ACTIVATIONS:
+                raise GenomeError(f"there is no activation {one_line(str(name))!r}")
         return cls(problem, activations=activations)
 
     def facts(self) -> dict[str, Any]:

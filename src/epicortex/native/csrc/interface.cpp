@@ -1,10 +1,12 @@
 #include "interface.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "network.h"
 
@@ -115,6 +117,27 @@ void optimise(const Kernels& kernels, const EpxOptimiser& o, int64_t count, floa
     kernels.optimise(own);
 }
 
+void losses_of(const Kernels& kernels, LossKind kind, int64_t count, int outputs, const float* answers,
+               const int64_t* labels, const float* targets, float* losses) {
+    double found[LANES];
+    const size_t size = static_cast<size_t>(outputs) * LANES;
+    std::vector<float> room(size + LANES);  // [outputs][16], beginning where a register may
+    void* place = room.data();
+    size_t bytes = room.size() * sizeof(float);
+    float* block = static_cast<float*>(std::align(64, size * sizeof(float), place, bytes));
+    for (int64_t first = 0; first < count; first += LANES) {
+        const int here = static_cast<int>(std::min<int64_t>(LANES, count - first));
+        for (int o = 0; o < outputs; o++)
+            for (int i = 0; i < LANES; i++) block[o * LANES + i] = i < here ? answers[(first + i) * outputs + o] : 0.0f;
+        Loss loss{};
+        loss.kind = kind, loss.z = block, loss.outputs = outputs, loss.count = here, loss.losses = found;
+        loss.labels = labels ? labels + first : nullptr;
+        loss.targets = targets ? targets + first * outputs : nullptr;
+        kernels.loss(loss);
+        for (int i = 0; i < here; i++) losses[first + i] = static_cast<float>(found[i]);
+    }
+}
+
 Batch batch_of(const EpxBatch* batch) {
     Batch own;
     std::memcpy(&own, needed(batch, "batch"), sizeof own);
@@ -179,6 +202,25 @@ int32_t epx_score(void* network, const EpxBatch* batch, const float* parameters,
     return guarded([&] {
         Network& net = *static_cast<Network*>(needed(network, "network"));
         net.score(batch_of(batch), needed(parameters, "parameter vector"), state, outputs, losses);
+    });
+}
+
+int32_t epx_losses(const char* instruction_set, int32_t kind, int64_t count, int64_t outputs, const float* answers,
+                   const int64_t* labels, const float* targets, float* losses) {
+    return guarded([&] {
+        if (kind < 0 || kind >= static_cast<int32_t>(LossKind::count)) throw Refused("there is no such loss");
+        if (count < 0) throw Refused("a negative number of answers");
+        if (outputs < 1 || outputs > MOST_CHANNELS) throw Refused("the number of outputs is out of range");
+        const auto own = static_cast<LossKind>(kind);
+        if (own == LossKind::softmax) {
+            needed(labels, "vector of labels");
+            for (int64_t i = 0; i < count; i++)
+                if (labels[i] < 0 || labels[i] >= outputs) throw Refused("a label is out of range");
+        } else {
+            needed(targets, "array of targets");
+        }
+        losses_of(chosen(instruction_set), own, count, static_cast<int>(outputs), needed(answers, "array of answers"),
+                  labels, targets, needed(losses, "place for the losses"));
     });
 }
 

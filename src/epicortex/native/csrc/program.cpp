@@ -7,7 +7,7 @@
 namespace epicortex {
 namespace {
 
-constexpr int64_t MOST_OPERATIONS = 10'000, MOST_SIDE = 1 << 20, MOST_CHANNELS = 1 << 20, MOST_KERNEL = 4'095;
+constexpr int64_t MOST_OPERATIONS = 10'000, MOST_SIDE = 1 << 20, MOST_KERNEL = 4'095;
 constexpr int64_t MOST_NUMBERS = int64_t{1} << 26;     // of one sample's value, borders included: offsets are 32 bits
 constexpr int64_t MOST_PARAMETERS = int64_t{1} << 28;
 

@@ -15,6 +15,8 @@ struct Refused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+constexpr int64_t MOST_CHANNELS = 1 << 20;  // and nodes, and outputs
+
 enum class OperationKind : int { conv, norm, activation, add, pool, full, count };
 
 // Reads the slots `input` (and `other`), gives slot `index + 1`; slot 0 is the input of the network.

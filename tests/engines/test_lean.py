@@ -1,0 +1,57 @@
+"""Workers of native runs do without torch, which would cost each of them a second and 200 MB."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epicortex import load_data, native
+from epicortex.config import Config
+from epicortex.config.resolving import changed, resolve
+from epicortex.ecosystem.jobs import Job
+from epicortex.engines import serving
+from epicortex.engines.setup import WorkerSetup, needed_module
+from epicortex.evaluation.backprop import Backprop
+from epicortex.families.family import Problem
+from epicortex.families.layered import LayeredFamily
+from epicortex.families.residual import ResidualFamily
+
+_WORK = """
+import json, pickle, sys
+from pathlib import Path
+from epicortex.engines import serving
+
+setup, job = (Path(name).read_bytes() for name in sys.argv[1:])
+outcome = serving.make_ready(setup).perform(pickle.loads(job))
+print(json.dumps([outcome.failed, outcome.fitness, "torch" in sys.modules]))
+"""
+
+
+@pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_a_native_job_is_done_without_torch(tmp_path: Path, preset: str) -> None:
+    data = load_data("digits")
+    config = resolve(preset, {"training.backend": "native", "residual.start_cost": 20_000})
+    kind = ResidualFamily if config.family == "residual" else LayeredFamily
+    family = kind.from_config(config, Problem(data.x_train.shape[1:], len(data.classes)), {})
+    setup = WorkerSetup(recipe=Backprop(family, config.training, 1), family=family, data=data)
+    job = Job(1, 1, 1, family.minimal(np.random.default_rng(1)))
+    (tmp_path / "setup").write_bytes(setup.packed())
+    (tmp_path / "job").write_bytes(pickle.dumps(serving.outward(job, family)))
+    words = [sys.executable, "-c", _WORK, str(tmp_path / "setup"), str(tmp_path / "job")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    failed, fitness, has_torch = json.loads(done.stdout)
+    assert (failed, has_torch) == (None, False)
+    assert fitness is not None
+
+
+def test_workers_import_ahead_what_they_will_need() -> None:
+    by_torch = changed(Config(), training={"backend": "torch"})
+    assert needed_module(by_torch) == "epicortex.evaluation.trainer"
+    assert needed_module(Config(evaluator="episodes")) is None
