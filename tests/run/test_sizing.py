@@ -9,15 +9,18 @@ import pytest
 
 import epicortex
 from epicortex.config import resolving as settings
+from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.strategies import Strategies
 from epicortex.errors import ConfigError
 from epicortex.families.family import Problem
 from epicortex.families.residual import ResidualFamily
 from epicortex.run import sizing
+from epicortex.run.subject import Subject
 
 
 def test_a_limit_of_parameters_keeps_the_classes_of_cost_apart() -> None:
-    made = sizing.counted(settings.resolve("default", {"evolution.max_parameters": 5000}))
+    digits = Subject.of(epicortex.load_data("digits"))
+    made = sizing.counted(settings.resolve("default", {"evolution.max_parameters": 5000}), digits)
     assert made.residual.start_parameters == 5000
     family = ResidualFamily.from_config(made, Problem((1, 28, 28), 10))
     founders = Strategies.from_config(made).speciation.start(family).networks
@@ -25,6 +28,23 @@ def test_a_limit_of_parameters_keeps_the_classes_of_cost_apart() -> None:
     assert all(family.parameters(network.phenotype) <= 5000 for network in founders)
     assert costs[1] < 0.7 * costs[0]
     assert costs[2] < 0.7 * costs[1]
+
+
+def test_a_small_table_gets_small_networks_with_and_without_a_clock() -> None:
+    rng = np.random.default_rng(1)
+    rows = DataSet(
+        name="rows",
+        x_train=rng.standard_normal((120, 4), np.float32),
+        y_train=np.arange(120) % 3,
+        x_test=np.empty((0, 4), np.float32),
+        y_test=np.empty(0, np.int64),
+        classes=("a", "b", "c"),
+        scaling=Scaling(1.0, (0.0,) * 4, (1.0,) * 4),
+    )
+    made = sizing.counted(settings.resolve("default"), Subject.of(rows))
+    assert made.residual.start_parameters == sizing.most_parameters(rows.x_train, 96, 3) < 2000
+    asked = settings.resolve("default", {"residual.start_parameters": 7000})
+    assert sizing.counted(asked, Subject.of(rows)).residual.start_parameters == 7000
 
 
 def test_an_evaluator_that_follows_no_plan_is_refused_in_one_line() -> None:

@@ -170,7 +170,7 @@ def evolve(
         if sizing.needs_clock(config):
             config = sizing.timed(config, family, subject, workers, network)
         elif sizing.is_planned(config):
-            config = sizing.counted(config)
+            config = sizing.counted(config, subject)
         if config.training.measures_augment:
             hooks.watcher.reading("measuring which changes of samples help", 0, 0)
             config = augmenting.settled(config, family, subject, workers, hooks.watcher.note)

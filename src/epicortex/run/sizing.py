@@ -26,7 +26,7 @@ from epicortex.families.family import Family, SizesFounders
 from epicortex.randomness import generator
 from epicortex.run.subject import Subject
 
-#: Without minutes, and so without a clock.
+#: Without minutes, and so without a clock; of parameters at most.
 _COUNTED: Final = {"cost": 2**22, "parameters": 40_000, "siblings": 2}
 #: More siblings than this gain little, whatever the number of workers.
 _MOST_SIBLINGS: Final = 8
@@ -86,11 +86,9 @@ def needs_clock(config: Config) -> bool:
     return is_planned(config) and config.evolution.minutes is not None and config.budget.speed is None
 
 
-def counted(config: Config) -> Config:
+def counted(config: Config, subject: Subject) -> Config:
     """The settings of a planned run, with what nobody gave filled in without a clock."""
     own, sizes = config.budget, config.residual
-    parameters = sizes.start_parameters or _COUNTED["parameters"]
-    parameters = min(parameters, config.evolution.max_parameters or parameters)
     return settings.changed(
         config,
         budget={
@@ -100,7 +98,7 @@ def counted(config: Config) -> Config:
         },
         residual={
             "start_cost": sizes.start_cost or _COUNTED["cost"],
-            "start_parameters": parameters,
+            "start_parameters": _parameters(config, subject, most=_COUNTED["parameters"]),
         },
     )
 
@@ -114,9 +112,7 @@ def timed(
         raise ConfigError("evolution.budget: planned needs a data set to plan for")
     workers = own.siblings or max(1, min(_MOST_SIBLINGS, engine.workers))
     learnt, scored = _counts(config, data)
-    parameters = config.residual.start_parameters
-    parameters = parameters or most_parameters(data.x_train, learnt, subject.problem.outputs)
-    parameters = min(parameters, config.evolution.max_parameters or parameters)
+    parameters = _parameters(config, subject)
     speed = measured_speed(config, family, engine, workers, parameters)
     seconds = 60 * minutes * (1 - own.search) * 0.9
     passes = own.passes * (minutes / _USUAL_MINUTES) ** _PASSES_POWER
@@ -138,8 +134,20 @@ def timed(
                 "siblings": workers,
             },
             residual={"start_cost": cost, "start_parameters": parameters},
-        )
+        ),
+        subject,
     )
+
+
+def _parameters(config: Config, subject: Subject, most: int | None = None) -> int:
+    """How many parameters the largest founder may have: as the settings say, or by the data, up to `most`."""
+    limits = [config.evolution.max_parameters, config.residual.start_parameters]
+    if limits[-1] is None:
+        if subject.data is None:
+            raise ConfigError("evolution.budget: planned needs a data set to plan for")
+        learnt, _ = _counts(config, subject.data)
+        limits += [most, most_parameters(subject.data.x_train, learnt, subject.problem.outputs)]
+    return min(limit for limit in limits if limit is not None)
 
 
 def most_parameters(samples: NDArray[Any], learnt: int, outputs: int) -> int:
