@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from epicortex.champion.judging import HALF
@@ -225,9 +225,9 @@ class EvolvedClassifier(ClassifierMixin, _Evolved):  # type: ignore[misc]
 
     def _labelled(self, samples: _Samples, y: Any, labels: Any) -> Self:
         """Evolve a champion for sets of labels, an indicator matrix."""
-        if type_of_target(labels) != "multilabel-indicator":
-            raise ValueError("y has several columns: they must hold 0 and 1, a column for each label")
         matrix = np.asarray(labels.toarray() if issparse(labels) else labels)
+        if not np.isin(matrix, (0, 1)).all():
+            raise ValueError("y has several columns: they must hold 0 and 1, a column for each label")
         names = answers.names_of(y, matrix.shape[1], "label")
         self._evolve(samples, matrix.astype(np.uint8), names, "multilabel")
         self.classes_ = np.arange(matrix.shape[1])
