@@ -51,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         nargs="*",
         type=Path,
-        help="pictures, folders of pictures, or .csv or .parquet tables",
+        help="pictures, folders of pictures, .csv or .parquet tables",
     )
     parser.add_argument("--json", action="store_true", help="print JSON with the probability of every class")
     parser.add_argument("--csv", action="store_true", help="print CSV: file, class, probability, unreadable")
