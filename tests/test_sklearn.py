@@ -188,3 +188,46 @@ def test_a_regressor_takes_several_targets_and_images() -> None:
     bright = EvolvedRegressor(**small).fit(images, images.mean((1, 2)))
     assert bright.predict(images[:2]).shape == (2,)
     assert bright.image_shape_ == (8, 8, 1)
+
+
+def test_a_classifier_takes_an_indicator_matrix_of_labels() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(200, 3))
+    y = (x[:, :2] > 0).astype(np.int64)
+    model = EvolvedClassifier(**SMALL, random_state=1).fit(x[:150], y[:150])
+    chances, found = model.predict_proba(x[150:]), model.predict(x[150:])
+    assert (chances.shape, found.shape, found.dtype) == ((50, 2), (50, 2), np.int64)
+    assert np.array_equal(found, chances >= 0.5)
+    # scikit-learn's score of labels: all of a sample's must be right
+    assert model.score(x[150:], y[150:]) == (found == y[150:]).all(axis=1).mean() > 0.5
+    assert model.champion_.facts.task == "multilabel"
+    with pytest.raises(ValueError, match="must hold 0 and 1"):
+        model.fit(x, y + 1)
+
+
+def rooms(pandas: Any, rows: int = 120) -> tuple[Any, Any]:
+    """A frame with a number, a text, a category of numbers, and holes; and what follows from the text."""
+    rng = np.random.default_rng(1)
+    colour = rng.choice(np.array(["red", "blue", None], object), rows)
+    size = np.where(rng.random(rows) < 0.1, np.nan, rng.normal(size=rows))
+    frame = pandas.DataFrame(
+        {"size": size, "colour": colour, "floor": pandas.Categorical(np.arange(rows) % 3)}
+    )
+    return frame, pandas.Series(np.where(frame["colour"] == "red", "warm", "cold"), name="feel")
+
+
+def test_estimators_take_frames_with_texts_and_holes() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame, feel = rooms(pandas)
+    model = EvolvedClassifier(**SMALL, random_state=1).fit(frame, feel)
+    assert model.score(frame, feel) > 0.9
+    assert model.feature_names_in_.tolist() == ["size", "colour", "floor"]
+    assert model.champion_.facts.columns[:4] == ("size", "colour=blue", "colour=red", "colour missing")
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert (model.predict(frame.to_numpy()) == model.predict(frame)).all()
+    with pytest.warns(RuntimeWarning, match=r"texts that the training data did not have.*colour \(120\)"):
+        model.predict(frame.assign(colour="green"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["colour", "size", "floor"]])
+    numbers = EvolvedRegressor(**SMALL, random_state=1).fit(frame, frame["size"].fillna(0.0))
+    assert numbers.predict(frame[:5]).shape == (5,)

@@ -7,20 +7,29 @@ resuming and callbacks are left to `evolve`.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from epicortex.champion.judging import HALF
 from epicortex.champion.module import Classifier
+from epicortex.champion.rows import values_of
 from epicortex.config import Config, EvolutionConfig
 from epicortex.config import resolving as settings
 from epicortex.data import DataSet, answers
+from epicortex.data.assemble import Part
+from epicortex.data.columns import Columns
+from epicortex.data.readers.frames import draft, is_frame, named
+from epicortex.data.readers.table import encoded
 from epicortex.data.values import measure
 from epicortex.errors import ConfigError, DataError
 from epicortex.measures import TaskKind
@@ -63,22 +72,25 @@ class _Evolved(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "champion_")
         return Classifier(self.champion_)
 
-    def _evolve(self, x: NDArray[np.float32], y: NDArray[Any], names: Sequence[str], task: TaskKind) -> None:
+    def _evolve(self, x: _Samples, y: NDArray[Any], names: Sequence[str], task: TaskKind) -> None:
         """Evolve a champion for checked samples, and keep it."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        small = len(x) < _ENOUGH
+        small = len(x.values) < _ENOUGH
         try:
             data = DataSet(
                 name="arrays",
-                x_train=x,
+                x_train=x.values,
                 y_train=y,
-                x_test=x[:0],
+                x_test=x.values[:0],
                 y_test=y[:0],
-                x_val=x if small else None,
+                x_val=x.values if small else None,
                 y_val=y if small else None,
                 classes=tuple(names),
-                scaling=measure(x, 1.0),
+                scaling=measure(x.values, 1.0),
                 task=task,
+                columns=() if x.table is None else x.table.inputs,
+                table=x.table,
+                notes=tuple(x.notes),
             )
             result = evolve(data, self._config(seed), progress=False)
         except (ConfigError, DataError) as error:
@@ -90,13 +102,41 @@ class _Evolved(BaseEstimator):  # type: ignore[misc]
     def _answers(self, X: ArrayLike) -> NDArray[np.float64]:
         """What the champion says [samples, outputs]: probabilities, or numbers."""
         check_is_fitted(self, "champion_")
+        # In double precision: a sample's figures must not hang on those it is computed with.
+        double = self.module_.double()
+        if self.champion_.facts.table is not None:
+            return np.asarray(double.answer(self._cells(X)), np.float64)
         flat, shape = _flattened(X)
         rows = validate_data(self, flat, dtype=np.float32, reset=False)
         if shape is not None and _with_channels(shape) != self.image_shape_:
             raise ValueError(f"X has images of {shape}; the estimator was fitted to {self.image_shape_}")
-        # In double precision: a sample's figures must not hang on those it is computed with.
-        double = self.module_.double()
         return np.asarray(double.answer(_inputs(rows, self.image_shape_)), np.float64)
+
+    def _taken(self, X: Any, y: Any, **how: Any) -> tuple[_Samples, Any]:
+        """Checked samples and labels; a DataFrame may have texts and holes."""
+        if is_frame(X) and self.image_shape is None:
+            labels = validate_data(self, y=y, **how)
+            validate_data(self, X, skip_check_array=True)
+            check_consistent_length(X, labels)
+            self.columns_, self.image_shape_ = [str(name) for name in X.columns], None
+            return _tabled(X, labels), labels
+        flat, shape = _flattened(X)
+        rows, labels = validate_data(self, flat, y, dtype=np.float32, **how)
+        self.image_shape_ = _settled(shape, self.image_shape, rows.shape[1])
+        return _Samples(_inputs(rows, self.image_shape_)), labels
+
+    def _cells(self, X: Any) -> NDArray[Any]:
+        """What the champion of a DataFrame takes of another, or of an array of the same columns."""
+        validate_data(self, X, skip_check_array=True, reset=False)
+        columns = named(X) if is_frame(X) else dict(zip(self.columns_, np.asarray(X).T, strict=True))
+        notes: list[str] = []
+        try:
+            return values_of(self.champion_.facts, columns, notes)
+        except DataError as error:
+            raise ValueError(str(error)) from error
+        finally:
+            for note in notes:
+                warnings.warn(note, RuntimeWarning, stacklevel=4)
 
     def _config(self, seed: int) -> Config:
         """The settings of the run; what a person gave in `settings` comes last."""
@@ -121,7 +161,8 @@ class _Evolved(BaseEstimator):  # type: ignore[misc]
 class EvolvedClassifier(ClassifierMixin, _Evolved):  # type: ignore[misc]
     """A classifier whose network is evolved: structure and weights, for rows of numbers or for images.
 
-    Images are N×H×W or N×H×W×C, or flat rows together with `image_shape`.
+    Images are N×H×W or N×H×W×C, or flat rows together with `image_shape`. A DataFrame may have columns of
+    text and missing values. `y` may be 0 and 1 [samples, labels]: then sets of labels are predicted.
 
     >>> from sklearn.datasets import load_digits
     >>> digits = load_digits()
@@ -153,7 +194,9 @@ class EvolvedClassifier(ClassifierMixin, _Evolved):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray
-        The labels.
+        The labels; their numbers where `y` has a column for each.
+    multilabel_ : bool
+        Whether sets of labels are predicted.
     champion_ : Champion
         The fittest network by value, with its scaling; `epicortex.export` takes it.
     history_ : list of Generation
@@ -166,27 +209,47 @@ class EvolvedClassifier(ClassifierMixin, _Evolved):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Evolve a champion for samples `X` with labels `y`."""
-        flat, shape = _flattened(X)
-        rows, labels = validate_data(self, flat, y, dtype=np.float32)
+        several = _columns(y) > 1
+        samples, labels = self._taken(X, y, multi_output=several)
         check_classification_targets(labels)
+        self.multilabel_ = several
+        if several:
+            return self._labelled(samples, y, labels)
         classes, numbers = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"samples of at least 2 classes are needed; all are of one class, {classes[0]}")
-        self.image_shape_ = _settled(shape, self.image_shape, rows.shape[1])
-        x = _inputs(rows, self.image_shape_)
         names = [str(label) for label in classes.tolist()]
-        self._evolve(x, numbers.astype(np.int64), names, "classes")
+        self._evolve(samples, numbers.astype(np.int64), names, "classes")
         self.classes_ = classes
         return self
 
+    def _labelled(self, samples: _Samples, y: Any, labels: Any) -> Self:
+        """Evolve a champion for sets of labels, an indicator matrix."""
+        matrix = np.asarray(labels.toarray() if issparse(labels) else labels)
+        if not np.isin(matrix, (0, 1)).all():
+            raise ValueError("y has several columns: they must hold 0 and 1, a column for each label")
+        names = answers.names_of(y, matrix.shape[1], "label")
+        self._evolve(samples, matrix.astype(np.uint8), names, "multilabel")
+        self.classes_ = np.arange(matrix.shape[1])
+        self.dtype_ = matrix.dtype
+        return self
+
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each class [samples, classes], in the order of `classes_`."""
+        """The probability of each class [samples, classes], in the order of `classes_`; or of each label."""
         return self._answers(X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest label of each sample."""
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[likeliest])
+        """The likeliest label of each sample; or 0 and 1 [samples, labels]."""
+        chances = self.predict_proba(X)
+        if self.multilabel_:
+            return (chances >= HALF).astype(self.dtype_)
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        """It takes sets of labels, too."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 class EvolvedRegressor(RegressorMixin, _Evolved):  # type: ignore[misc]
@@ -204,19 +267,17 @@ class EvolvedRegressor(RegressorMixin, _Evolved):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Evolve a champion for samples `X` with numbers `y` [samples] or [samples, targets]."""
-        flat, shape = _flattened(X)
-        rows, values = validate_data(
-            self, flat, y, dtype=np.float32, multi_output=True, y_numeric=True, ensure_min_samples=2
-        )
+        samples, values = self._taken(X, y, multi_output=True, y_numeric=True)
+        if len(values) < 2:
+            raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required.")
         values = np.asarray(values, np.float64)
-        self.image_shape_ = _settled(shape, self.image_shape, rows.shape[1])
         self.n_outputs_ = 1 if values.ndim == 1 else values.shape[1]
         self.flat_ = values.ndim == 1
         targets = values.reshape(len(values), -1).astype(np.float32)
         if not np.isfinite(targets).all():
             raise ValueError("y holds values that are infinite or too large for float32")
         names = answers.names_of(y, self.n_outputs_, "target")
-        self._evolve(_inputs(rows, self.image_shape_), targets, names, "regression")
+        self._evolve(samples, targets, names, "regression")
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -229,6 +290,33 @@ class EvolvedRegressor(RegressorMixin, _Evolved):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Samples:
+    """Samples as networks take them, and how the columns of a DataFrame became them."""
+
+    values: NDArray[np.float32]
+    table: Columns | None = None
+    notes: Sequence[str] = ()
+
+
+def _tabled(frame: Any, y: NDArray[Any]) -> _Samples:
+    """A DataFrame with its texts and holes as inputs."""
+    notes: list[str] = []
+    try:
+        table, cells = draft(named(frame), notes)
+        parts, fitted, _ = encoded(table, {"train": Part(cells, y)})
+    except DataError as error:
+        raise ValueError(str(error)) from error
+    return _Samples(parts["train"].x, fitted, notes)
+
+
+def _columns(y: Any) -> int:
+    """How many columns labels have; 1 where they are a list of them."""
+    shape = getattr(y, "shape", None)
+    shape = np.shape(y) if shape is None and isinstance(y, list | tuple) else shape
+    return int(shape[1]) if shape is not None and len(shape) == 2 else 1
 
 
 def _flattened(X: Any) -> tuple[Any, tuple[int, ...] | None]:

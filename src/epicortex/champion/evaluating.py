@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from epicortex.champion.file import Facts, is_picture
 from epicortex.champion.judging import Labelling, Quantities, judged
+from epicortex.champion.rows import ENDINGS, labels_of, raw_values, rows_of
 from epicortex.data import DataOptions, DataSet, answers, load
 from epicortex.data.catalog import BUILT_INS
-from epicortex.data.columns import unseen
 from epicortex.data.loading import listed
 from epicortex.data.readers.archive import is_archive, unpacked
+from epicortex.data.readers.frames import NAME, is_frame, named
 from epicortex.data.readers.labelled import from_labels
-from epicortex.data.readers.rows import read_rows
-from epicortex.data.readers.table import read_labels, read_plain, whole_names
+from epicortex.data.readers.rows import LABEL_NAMES
 from epicortex.data.scanning import Listing
 from epicortex.data.wording import listing, shown
 from epicortex.errors import ConfigError, DataError
@@ -181,9 +181,12 @@ def _batches(
             if (seen := _listing(path, options)) is not None:
                 yield from _pictures(model, replace(seen, name=""), part, unreadable)
                 return
-        elif len(model.input_shape) == 1 and path.suffix.lower() == ".csv":
+        elif len(model.input_shape) == 1 and path.suffix.lower() in ENDINGS:
             yield from _table(model, path, options)
             return
+    if len(model.input_shape) == 1 and (both := _frames(data)) is not None:
+        yield from _frame(model, *both, options)
+        return
     yield from _arrays(model, load(data, data_dir=data_dir, options=_whole(options)), part)
 
 
@@ -215,30 +218,30 @@ def _pictures(model: Any, found: Listing, part: Part, unreadable: list[str]) -> 
 
 
 def _table(model: Any, path: Path, options: DataOptions) -> Iterator[Batch]:
-    facts: Facts = model.facts
-    x, lines = rows_of(facts, path, model.input_shape[0])
-    columns = facts.classes if facts.task != "classes" else ()
-    labels = read_labels(path, options, columns)
-    if facts.task == "classes" and facts.label_kind != "text":
-        labels = whole_names(labels)
+    x, lines = rows_of(model.facts, path, model.input_shape[0], [])
+    labels = labels_of(model.facts, path, options)
     yield [f"{path}:{line}" for line in lines], x, _decoded(model, labels, str(path))
 
 
-def rows_of(
-    facts: Facts, path: Path, count: int, notes: list[str] | None = None
-) -> tuple[NDArray[Any], list[int]]:
-    """The rows of a CSV file as raw values for a champion, prepared as in training, and their lines.
+def _frames(data: Any) -> tuple[Any, Any] | None:
+    """A DataFrame, and its labels if they are apart; None of anything else."""
+    if is_frame(data):
+        return data, None
+    if isinstance(data, tuple | list) and len(data) in (2, 4) and is_frame(data[-2]):
+        return data[-2], data[-1]
+    return None
 
-    `notes` gets what a person should be told.
-    """
-    if facts.table is None:
-        return read_plain(path, facts.columns, count)
-    x, lines = read_rows(path, facts.table)
-    if notes is not None and (strange := unseen(facts.table, x)):
-        notes.append(
-            f"{path} has texts that the training data did not have, in the column {listing(strange)}"
-        )
-    return facts.table.encode(x), lines
+
+def _frame(model: Any, frame: Any, y: Any, options: DataOptions) -> Iterator[Batch]:
+    own = frame if y is None else y
+    columns = named(own) if is_frame(own) else {LABEL_NAMES[0]: own}
+    if y is not None:
+        options = replace(options, label_column=",".join(columns))
+    labels = labels_of(model.facts, columns, options)
+    x = raw_values(model.facts, frame, model.input_shape)
+    if len(x) != len(labels):
+        raise DataError(f"there are {len(x)} rows, and {len(labels)} labels")
+    yield [f"row {row}" for row in range(len(x))], x, _decoded(model, labels, NAME.name)
 
 
 def _arrays(model: Any, data: DataSet, part: Part) -> Iterator[Batch]:

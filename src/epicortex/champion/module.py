@@ -5,7 +5,6 @@ Reading its file is left to `storage`, other file formats to `exporting`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from torch import Tensor, nn
 
 from epicortex.champion.file import Champion, Facts, is_picture, read
 from epicortex.champion.judging import HALF
+from epicortex.champion.rows import raw_values
 from epicortex.data import Scaling, read_image
-from epicortex.data.columns import filled
 from epicortex.data.readers.pictures import Item
 from epicortex.errors import ConfigError, DataError
 from epicortex.evaluation.figures import probabilities, sigmoid
@@ -111,6 +110,8 @@ class Classifier(nn.Module):
     def predict(self, x: Any) -> Any:
         """The likeliest class of each sample: its name, or the number that was the label in arrays.
 
+        Of a champion for a table, `x` may be a DataFrame with the columns that it was evolved on.
+
         For regression the numbers, as an array [samples], or [samples, targets] of several; for sets of
         labels a tuple of names for each sample.
         """
@@ -147,7 +148,7 @@ class Classifier(nn.Module):
         return Champion(phenotype, family, self.scaling, replace(self.facts, weights_sha256=""))
 
     def _checked(self, x: Any) -> Tensor:
-        values = x if isinstance(x, Tensor) else torch.as_tensor(self._filled(np.array(x)))
+        values = x if isinstance(x, Tensor) else torch.as_tensor(raw_values(self.facts, x, self.input_shape))
         if tuple(values.shape[1:]) == self.input_shape[1:] and self.input_shape[0] == 1 and values.ndim > 1:
             values = values[:, None]  # data without channels, such as N×H×W, was given one
         if tuple(values.shape[1:]) != self.input_shape or not len(values):
@@ -156,9 +157,6 @@ class Classifier(nn.Module):
                 f"{', '.join(map(str, self.input_shape))}) is needed"
             )
         return values
-
-    def _filled(self, x: NDArray[Any]) -> NDArray[Any]:
-        return filled(self.facts.table, x, math.prod(self.input_shape))
 
 
 def meaning(outputs: NDArray[np.float64], facts: Facts) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ All it needs is in the file's metadata, which says the same as a genome.json.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicortex.champion.file import Facts
+from epicortex.champion.rows import raw_values
 from epicortex.data import Scaling, read_image
-from epicortex.data.columns import filled
 from epicortex.data.readers.pictures import Item
 from epicortex.errors import ConfigError, DataError, EpiCortexError, StorageError
 from epicortex.evaluation.figures import probabilities
@@ -40,10 +39,10 @@ class Portable:
         """The names of the classes, in the order of the outputs."""
         return self.facts.classes
 
-    def answer(self, x: NDArray[Any]) -> NDArray[np.float64]:
+    def answer(self, x: Any) -> NDArray[np.float64]:
         """What it says of raw values [samples, outputs]: probabilities, or numbers in their units."""
         (wanted,) = self.session.get_inputs()
-        values = np.asarray(filled(self.facts.table, x, math.prod(self.input_shape)), np.float32)
+        values = np.asarray(raw_values(self.facts, x, self.input_shape), np.float32)
         if wanted.type == "tensor(uint8)":
             pixels = np.rint(values * np.float32(255 / self.scaling.divisor)).astype(np.uint8)
             values = np.moveaxis(pixels, 1, -1)
@@ -51,7 +50,7 @@ class Portable:
         # numbers come in their units, and labels as probabilities
         return probabilities(outputs, self.facts.temperature) if self.facts.task == "classes" else outputs
 
-    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
+    def predict_proba(self, x: Any) -> NDArray[np.float64]:
         """The probability of each class, or label [samples, classes], of raw values."""
         if self.facts.task == "regression":
             raise ConfigError("this champion predicts numbers, which have no probabilities")

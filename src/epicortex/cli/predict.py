@@ -47,7 +47,11 @@ def add_arguments(parser: Parser) -> None:
         "run", metavar="RUN", type=Path, help="the folder of a run, or a .safetensors or .onnx file"
     )
     parser.add_argument(
-        "files", metavar="FILE", nargs="*", type=Path, help="pictures, folders of pictures, or .csv tables"
+        "files",
+        metavar="FILE",
+        nargs="*",
+        type=Path,
+        help="pictures, folders of pictures, .csv or .parquet tables",
     )
     parser.add_argument("--json", action="store_true", help="print JSON with the probability of every class")
     parser.add_argument("--csv", action="store_true", help="print CSV: file, class, probability, unreadable")
@@ -127,7 +131,7 @@ def predictions(
 
 def _rows(classifier: Classifier | Portable, path: Path, trouble: str | None) -> Iterator[Prediction]:
     """The rows of a table, each under its file and line."""
-    from epicortex.champion.evaluating import rows_of
+    from epicortex.champion.rows import rows_of
 
     try:
         if trouble is not None:
@@ -162,12 +166,12 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
 
 def _tables(paths: Sequence[Path], columns: int) -> Iterator[tuple[Path, str | None]]:
     for path in paths:
-        known = path.suffix.lower() == ".csv"
+        known = path.suffix.lower() in (".csv", ".parquet")
         yield (
             path,
             None
             if known
-            else f"{path} is no .csv table: this champion takes {columns} columns, not pictures",
+            else f"{path} is no .csv or .parquet table: this champion takes {columns} columns, not pictures",
         )
 
 

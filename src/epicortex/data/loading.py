@@ -21,6 +21,7 @@ from epicortex.data.readers.archive import ARCHIVES, is_archive, unpacked
 from epicortex.data.readers.arrays import from_arrays, from_torch, is_torch_dataset
 from epicortex.data.readers.builtin import BuiltIn, locate, missing_error, prepare
 from epicortex.data.readers.folder import from_folder
+from epicortex.data.readers.frames import NAME, is_frame, parted
 from epicortex.data.readers.items import from_collections, is_collection
 from epicortex.data.readers.labelled import from_labels, labels_beside
 from epicortex.data.readers.npz import from_npz
@@ -47,7 +48,7 @@ def load(
     options: DataOptions = DEFAULTS,
     progress: Progress | None = None,
 ) -> DataSet:
-    """Prepare a data set from a built-in name, a path, arrays, a torch `Dataset`, or a `DataSet`.
+    """Prepare a data set from a built-in name, a path, arrays, a DataFrame, a torch `Dataset` or a `DataSet`.
 
     >>> load("digits").input_shape
     (1, 8, 8)
@@ -130,7 +131,16 @@ def _from_archive(
 
 
 def _load_object(source: Any, data: Path, options: DataOptions, progress: Progress | None) -> DataSet:
-    """Arrays, which stay in memory, torch data sets, and other collections of pictures."""
+    """Arrays and DataFrames, which stay in memory, torch data sets, and other collections of pictures."""
+    if is_frame(source):
+        source = {"train": source}
+    if (
+        isinstance(source, Mapping)
+        and source
+        and all(map(is_frame, source.values()))
+        and "x_train" not in source
+    ):
+        return from_arrays(parted(source, options), name=NAME.name, options=options)
     if (parts := _collections(source)) is not None:
         return from_collections(parts, options=options, spool=cache_dir(data), progress=progress)
     if is_torch_dataset(source):
@@ -144,7 +154,7 @@ def _load_object(source: Any, data: Path, options: DataOptions, progress: Progre
             return from_arrays(dict(zip(_ORDER, source, strict=False)), options=options)
     raise DataError(
         f"a data set cannot be made from {type(source).__name__}: give a built-in name, a path, (x, y), "
-        "(x_train, y_train, x_test, y_test), a torch Dataset or a Hugging Face dataset"
+        "(x_train, y_train, x_test, y_test), a DataFrame, a torch Dataset or a Hugging Face dataset"
     )
 
 

@@ -1,19 +1,23 @@
-"""Arrays and torch data sets as a `DataSet`, kept in memory."""
+"""Arrays, DataFrames and torch data sets as a `DataSet`, kept in memory."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epicortex.data import answers
-from epicortex.data.assemble import Part, assemble
+from epicortex.data.assemble import Encode, Part, assemble
 from epicortex.data.columns import unnamed
 from epicortex.data.dataset import DataSet, LabelKind
 from epicortex.data.options import DataOptions, Progress
+from epicortex.data.readers import frames
+from epicortex.data.readers.frames import absent, is_frame
+from epicortex.data.readers.table import encoded
 from epicortex.data.values import as_inputs, channels_first, encode_labels, label_kind
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
@@ -42,41 +46,70 @@ def from_arrays(
             raise DataError(f"{name}: x_{part} and y_{part} are needed together")
     if "train" not in present:
         raise DataError(f"{name}: x_train and y_train are missing")
-    xs = {f"x_{part}": _array(arrays[f"x_{part}"], f"x_{part}") for part in present}
-    ys = {f"y_{part}": arrays[f"y_{part}"] for part in present}
-    own = _answers(ys, options, classes)
-    for part in present:
-        if len(xs[f"x_{part}"]) != len(own.labels[f"y_{part}"]):
-            raise DataError(
-                f"{name}: x_{part} has {len(xs[f'x_{part}'])} samples, y_{part} "
-                f"{len(own.labels[f'y_{part}'])}"
-            )
-    if len(xs["x_train"]) == 0:
+    xs = {part: arrays[f"x_{part}"] for part in present}
+    xs = {part: x if is_frame(x) else _array(x, f"x_{part}") for part, x in xs.items()}
+    own = _answers({f"y_{part}": arrays[f"y_{part}"] for part in present}, options, classes)
+    for part, x in xs.items():
+        if len(x) != len(own.labels[f"y_{part}"]):
+            raise DataError(f"{name}: x_{part} has {len(x)} samples, y_{part} {len(own.labels[f'y_{part}'])}")
+    if len(xs["train"]) == 0:
         raise DataError(f"{name}: x_train is empty")
-    holes = _has_holes(list(xs.values()))
-    shaped = {key: channels_first(x, options.layout, key) for key, x in xs.items()}
-    inputs, divisor = as_inputs(shaped, holes=holes)
-    _check_alike(name, inputs)
+    told = [*notes, *own.notes]
+    inputs = (
+        _framed(xs, options, told) if all(map(is_frame, xs.values())) else _shaped(xs, options, name, columns)
+    )
     samples = len(own.labels["y_train"])
-    grouped = _groups(arrays.get("groups") if groups is None else groups, samples, name)
+    groups = arrays.get("groups") if groups is None else groups
+    grouped = {**inputs.groups, **({} if groups is None else {"train": _groups(groups, samples, name)})}
     return assemble(
         name,
         {
-            part: Part(
-                _frozen(inputs[f"x_{part}"]),
-                own.labels[f"y_{part}"],
-                groups=grouped if part == "train" else None,
-            )
-            for part in present
+            part: Part(_frozen(x), own.labels[f"y_{part}"], groups=grouped.get(part))
+            for part, x in inputs.values.items()
         },
         classes=own.names,
         kind=own.kind,
         task=own.task,
-        divisor=divisor,
+        divisor=inputs.divisor,
         options=options,
-        notes=[*notes, *own.notes],
-        columns=columns,
-        encode=_filled if holes else None,
+        notes=told,
+        columns=inputs.columns,
+        encode=inputs.encode,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inputs:
+    """Samples by part, and what `assemble` has to know of them."""
+
+    values: dict[str, np.ndarray]
+    divisor: float = 1.0
+    columns: Sequence[str] = ()
+    encode: Encode | None = None
+    groups: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def _shaped(given: Mapping[str, Any], options: DataOptions, name: str, columns: Sequence[str]) -> _Inputs:
+    """Arrays with their channels first."""
+    xs = {part: np.asarray(x) for part, x in given.items()}
+    holes = _has_holes(list(xs.values()))
+    shaped = {f"x_{part}": channels_first(x, options.layout, f"x_{part}") for part, x in xs.items()}
+    inputs, divisor = as_inputs(shaped, holes=holes)
+    _check_alike(name, inputs)
+    values = {part: inputs[f"x_{part}"] for part in xs}
+    return _Inputs(values, divisor, columns, _filled if holes else None)
+
+
+def _framed(given: Mapping[str, Any], options: DataOptions, notes: list[str]) -> _Inputs:
+    """Frames as tables, with holes and texts; what the columns are, the training part says."""
+    every = {part: frames.named(frame) for part, frame in given.items()}
+    groups = {part: frames.groups_of(columns, options) for part, columns in every.items()}
+    table, values = frames.draft(every["train"], notes)
+    others = {part: frames.cells_of(columns, table) for part, columns in every.items() if part != "train"}
+    return _Inputs(
+        {"train": values, **others},
+        encode=partial(encoded, table),
+        groups={part: np.array(own, np.str_) for part, own in groups.items() if own is not None},
     )
 
 
@@ -88,8 +121,6 @@ def _has_holes(xs: Sequence[np.ndarray]) -> bool:
 
 def _filled(parts: dict[str, Part]) -> Any:
     """Arrays with holes are tables: holes are filled in as in those."""
-    from epicortex.data.readers.table import encoded
-
     return encoded(unnamed(parts["train"].x.shape[1]), parts)
 
 
@@ -107,9 +138,17 @@ class _Answers:
 def _answers(ys: Mapping[str, Any], options: DataOptions, given: Sequence[str] | None) -> _Answers:
     """The labels of all parts, as the data or a person says what they are."""
     raw = {key: _plain(_array(y, key)) for key, y in ys.items()}
+    holes = {key: [n for n, cell in enumerate(y) if absent(cell)] for key, y in raw.items() if y.dtype == "O"}
+    for key, rows in holes.items():
+        raw[key][rows] = ""
     train = raw["y_train"]
     task = _task(train) if options.task == "auto" else options.task
     if task == "classes":
+        for key, rows in holes.items():
+            if rows:
+                raise DataError(
+                    f"{key} lacks {len(rows)} labels, first that of sample {rows[0]}: drop such rows"
+                )
         if train.ndim == 2 and train.shape[1] > 1 and _one_hot(train):
             raw = {key: y.argmax(axis=1) for key, y in raw.items()}
         labels, found = encode_labels(raw)
@@ -156,8 +195,9 @@ def _task(y: np.ndarray) -> TaskKind:
 
 
 def _plain(y: np.ndarray) -> np.ndarray:
-    """One column is no table."""
-    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    """One column is no table; what may be written to is a copy."""
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    return y.copy() if y.dtype == "O" else y
 
 
 def _one_hot(y: np.ndarray) -> bool:
@@ -261,9 +301,7 @@ def _frozen(x: np.ndarray) -> np.ndarray:
     return view
 
 
-def _groups(groups: Any | None, samples: int, name: str) -> np.ndarray | None:
-    if groups is None:
-        return None
+def _groups(groups: Any, samples: int, name: str) -> np.ndarray:
     found = _array(groups, "groups").astype(np.str_)
     if found.shape != (samples,):
         raise DataError(f"{name}: groups has the shape {found.shape}; one for each of {samples} is needed")

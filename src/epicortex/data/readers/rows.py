@@ -69,6 +69,8 @@ class Seen:
     dates: int = 0
     first: tuple[int, str] | None = None
     """The line and the cell of the first that is no number."""
+    unit: str = "line"
+    """What its cells are counted in."""
     texts: set[str] = field(default_factory=set)
     """The different cells of a column that holds texts; no more than tell that it is too many."""
 
@@ -94,7 +96,7 @@ class Seen:
             why = "holds dates"
         elif self.numbers >= self.others:
             assert self.first is not None
-            raise not_a_number(path, self.name, self.first[1], self.first[0])
+            raise not_a_number(path, self.name, self.first[1], self.first[0], self.unit)
         elif len(self.texts) > MOST_TEXTS:
             why = f"has more than {MOST_TEXTS} different texts"
         elif 2 * len(self.texts) > self.numbers + self.others and self.others > 2:
@@ -131,6 +133,28 @@ def survey(path: Path, header: Sequence[str], places: Sequence[int]) -> list[See
     return seen
 
 
+def text_column(
+    path: Path, name: str, cells: Sequence[str], notes: list[str], *, texts: bool = False
+) -> Column | None:
+    """What becomes of a column whose cells are at hand; with `texts`, numbers are texts, too."""
+    seen = Seen(name, unit="row")
+    for row, cell in enumerate(cells):
+        if texts and cell.strip().lower() not in MISSING:
+            seen.others += 1
+        else:
+            seen.add(cell, row)
+        if len(seen.texts) <= MOST_TEXTS and cell.strip().lower() not in MISSING:
+            seen.texts.add(cell.strip())
+    return seen.column(path, notes)
+
+
+def lacking(path: Path, names: Sequence[str], header: Sequence[str]) -> None:
+    """Refuse a table without the columns that a champion was evolved on."""
+    missing = [name for name in names if name not in header]
+    if missing:
+        raise DataError(f"{path} lacks the column {listing(missing)}, which the champion was evolved on")
+
+
 def read_rows(path: Path, table: Columns) -> tuple[np.ndarray, list[int]]:
     """The cells of a table's columns as numbers (`Column.value`), and the line that each row stands on.
 
@@ -138,9 +162,7 @@ def read_rows(path: Path, table: Columns) -> tuple[np.ndarray, list[int]]:
     """
     with sound_csv(path) as rows:
         header = next(rows, [])
-    missing = [name for name in table.names if name not in header]
-    if missing:
-        raise DataError(f"{path} lacks the column {listing(missing)}, which the champion was evolved on")
+    lacking(path, table.names, header)
     places = [header.index(name) for name in table.names]
     values, lines = array("f"), []
     for line, row in checked_rows(path):
@@ -173,12 +195,11 @@ def finite(path: Path, x: np.ndarray, lines: Sequence[int]) -> np.ndarray:
     return x
 
 
-def not_a_number(path: Path, name: str, cell: str, line: int | None) -> DataError:
+def not_a_number(path: Path, name: str, cell: str, line: int, unit: str = "line") -> DataError:
     """What is said of a cell that should be a number."""
-    where = f"line {line}, " if line else ""
     return DataError(
-        f"{path}: {where}column {name!r:.40} holds {cell!r:.40}, which is not a number; leave the column "
-        "out, or turn it into numbers"
+        f"{path}: {unit} {line}, column {name!r:.40} holds {cell!r:.40}, which is not a number; "
+        "leave the column out, or turn it into numbers"
     )
 
 

@@ -81,19 +81,23 @@ def read_labels(path: Path, options: DataOptions, outputs: Sequence[str]) -> lis
     """The label of each row as text; of several columns, such as those that outputs are named by, joined."""
     with sound_csv(path) as rows:
         header = next(rows, [])
-    if options.label_column is None and outputs and all(name in header for name in outputs):
-        places = [header.index(name) for name in outputs]
-    else:
-        places = label_places(header, options, path)
+    places = chosen_labels(header, options, outputs, path)
     return answers.joined([row[place].strip() for place in places] for _, row in checked_rows(path))
+
+
+def chosen_labels(
+    header: Sequence[str], options: DataOptions, outputs: Sequence[str], path: Path
+) -> list[int]:
+    """Where the labels are of data for a champion with named outputs."""
+    if options.label_column is None and outputs and all(name in header for name in outputs):
+        return [list(header).index(name) for name in outputs]
+    return label_places(header, options, path)
 
 
 def label_places(header: Sequence[str], options: DataOptions, path: Path) -> list[int]:
     """Where the label is, or the labels are."""
-    if not 2 <= len(header) <= _MAX_COLUMNS:
-        raise DataError(
-            f"{path} has {len(header)} columns; a label and from 1 to {_MAX_COLUMNS - 1} others are needed"
-        )
+    if not 1 <= len(header) <= _MAX_COLUMNS:
+        raise DataError(f"{path} has {len(header)} columns; from 1 to {_MAX_COLUMNS} are possible")
     if options.label_column is not None:
         return [list(header).index(name) for name in named_columns(header, options.label_column, path)]
     lower = [name.strip().lower() for name in header]
@@ -167,11 +171,7 @@ def finish(
     groups: Sequence[str] | None = None,
 ) -> DataSet:
     """A data set of cells as numbers [rows, columns] and labels as they stand in the file."""
-    kept = [place for place in range(len(table.columns)) if not _counts_rows(table, x, place, notes)]
-    if not kept:
-        raise DataError(f"{path} has no column with values besides the label")
-    table, x = Columns(tuple(table.columns[place] for place in kept)), x[:, kept]
-    table.check()
+    table, x = without_counters(path, table, x, notes)
     if 4 * len(x) * len(table.inputs) > options.max_bytes:
         raise DataError(f"{path} would take more than {options.max_bytes >> 20} MB (data.max_bytes)")
     own: dict[str, Any] = _answers(path, labels, names, options, notes)
@@ -180,6 +180,18 @@ def finish(
     return assemble(
         path.stem, {"train": part}, divisor=1.0, options=options, notes=notes, encode=encode, **own
     )
+
+
+def without_counters(
+    path: Path, table: Columns, x: np.ndarray, notes: list[str]
+) -> tuple[Columns, np.ndarray]:
+    """The columns and their cells without those that only count rows."""
+    kept = [place for place in range(len(table.columns)) if not _counts_rows(table, x, place, notes)]
+    if not kept:
+        raise DataError(f"{path} has no column with values besides the label")
+    table, x = Columns(tuple(table.columns[place] for place in kept)), x[:, kept]
+    table.check()
+    return table, x
 
 
 def encoded(table: Columns, parts: dict[str, Part]) -> tuple[dict[str, Part], Columns, list[str]]:
