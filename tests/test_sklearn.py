@@ -196,7 +196,8 @@ def test_a_classifier_takes_an_indicator_matrix_of_labels() -> None:
     y = (x[:, :2] > 0).astype(np.int64)
     model = EvolvedClassifier(**SMALL, random_state=1).fit(x[:150], y[:150])
     chances, found = model.predict_proba(x[150:]), model.predict(x[150:])
-    assert (chances.shape, found.shape, found.dtype) == ((50, 2), (50, 2), np.int64)
+    assert chances.shape == found.shape == (50, 2)
+    assert found.dtype == np.int64
     assert np.array_equal(found, chances >= 0.5)
     # scikit-learn's score of labels: all of a sample's must be right
     assert model.score(x[150:], y[150:]) == (found == y[150:]).all(axis=1).mean() > 0.5

@@ -314,9 +314,10 @@ def _tabled(frame: Any, y: NDArray[Any]) -> _Samples:
 
 def _columns(y: Any) -> int:
     """How many columns labels have; 1 where they are a list of them."""
-    shape = getattr(y, "shape", None)
-    shape = np.shape(y) if shape is None and isinstance(y, list | tuple) else shape
-    return int(shape[1]) if shape is not None and len(shape) == 2 else 1
+    shape: tuple[int, ...] | None = getattr(y, "shape", None)
+    if shape is None:
+        shape = np.shape(y) if isinstance(y, list | tuple) else ()
+    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _flattened(X: Any) -> tuple[Any, tuple[int, ...] | None]:

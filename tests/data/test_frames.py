@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from epicortex import configure, evaluate, evolve
+from epicortex.champion.evaluating import Evaluation
 from epicortex.data import DataOptions, load
 from epicortex.errors import DataError
 from tests.data.test_columns import cells, written
@@ -84,9 +85,11 @@ def test_a_champion_answers_frames_and_files_alike(wine: tuple[Path, Any], tmp_p
     backwards = frame[frame.columns[::-1]]
     assert model.predict(frame) == model.predict(backwards)
     of_file = evaluate(model, path)
+    assert isinstance(of_file, Evaluation)
     frame.to_parquet(tmp_path / "wine.parquet")
     for data in (frame, (frame.drop(columns=LABEL), frame[LABEL]), tmp_path / "wine.parquet"):
         found = evaluate(model, data)
+        assert isinstance(found, Evaluation)
         assert [one.sure for one in found.answers] == [one.sure for one in of_file.answers]
         assert found.tested == of_file.tested
     with pytest.warns(RuntimeWarning, match=r"did not have, in the column colour \(120\)"):

@@ -39,7 +39,7 @@ def test_a_native_job_is_done_without_torch(tmp_path: Path, preset: str) -> None
     data = load_data("digits")
     config = resolve(preset, {"training.backend": "native", "residual.start_cost": 20_000})
     kind = ResidualFamily if config.family == "residual" else LayeredFamily
-    family = kind.from_config(config, Problem(data.x_train.shape[1:], len(data.classes)), {})
+    family = kind.from_config(config, Problem(data.x_train.shape[1:], len(data.classes)))
     setup = WorkerSetup(recipe=Backprop(family, config.training, 1), family=family, data=data)
     job = Job(1, 1, 1, family.minimal(np.random.default_rng(1)))
     (tmp_path / "setup").write_bytes(setup.packed())
