@@ -295,8 +295,15 @@ def test_workers_import_nothing_from_the_folder_the_command_is_typed_in(tmp_path
     installed.write_text("import sys\nfrom epicortex.cli import main\nsys.exit(main())\n")
     for generations, engine in enumerate(("processes", "ray"), 2):
         more = ["resume", ".", "--engine", engine, "--generations", str(generations)]
+        # Ray, in tests before, may have put the current folder on this process's path
+        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
-            [sys.executable, installed, *more], cwd=sent, capture_output=True, text=True, check=False
+            [sys.executable, installed, *more],
+            cwd=sent,
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         assert not sentinel.exists(), engine

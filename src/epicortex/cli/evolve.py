@@ -101,6 +101,9 @@ def run(arguments: argparse.Namespace) -> int:
     from epicortex.config import resolving as settings
 
     changes, called = settings_given(arguments)
+    # no file chooses an engine that has ranks; plug-ins and their errors are for the one that leads
+    if "training.engine" in changes and engines.enlisted(str(changes["training.engine"])):
+        return 0
     extensions = plugins.load(arguments.plugin)
     repeats = _repeats(arguments.plan)
     if repeats is not None:
@@ -109,8 +112,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.preset not in (None, preset):
         preset, suited = arguments.preset, {}
     config = settings.resolve(preset, {**suited, **changes}, called=called)
-    if engines.enlisted(config.training.engine):
-        return 0
     source: str | None = arguments.data or config.data.source
     if source is None:
         raise UsageError("DATA is missing: a built-in name or a path, as in epicortex evolve digits")
