@@ -29,7 +29,7 @@ def status(material: Material) -> str:
         case "plateau":
             return f"stopped after {plural(evolution.plateau or 0, 'generation')} without a better network"
         case "minutes":
-            minutes = f"{evolution.minutes:g} minutes"
+            minutes = f"{evolution.minutes:g} minute{'' if evolution.minutes == 1 else 's'}"
             if material.run.plan is not None:
                 return f"complete, in its {minutes}"
             return f"stopped after its {minutes}, {done} of {evolution.generations} generations"
