@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,7 +111,10 @@ def read_only(folder: Path) -> Iterator[None]:
     if not mounted("--bind", str(folder), str(folder)):
         pytest.skip("file systems cannot be mounted here")
     try:
-        assert mounted("-o", "remount,bind,ro", str(folder))
+        deadline = time.monotonic() + 10
+        while not mounted("-o", "remount,bind,ro", str(folder)):  # busy while something is being written
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         yield
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
