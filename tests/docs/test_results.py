@@ -12,6 +12,7 @@ from epicortex.cli import main
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 COMMANDS = {
     "full": ("--runs", "2"),
+    "native": ("--runs", "3"),
     "mnist-published": (
         *("mnist", "--runs", "1"),
         *("--preset", str(RESULTS / "mnist-published" / "settings.toml")),

@@ -52,15 +52,13 @@ class Backprop:
 
     def check(self, data: DataSet | None) -> None:
         """Settings that could train no network are refused."""
-        import torch
-
         from epicortex.evaluation.checks import check_training
 
         if data is None:
             raise ConfigError(
                 "evaluator: backprop needs a data set to train on; a task takes the evaluator episodes"
             )
-        if not isinstance(self.family.build(self.family.minimal(np.random.default_rng(0))), torch.nn.Module):
+        if self.training.backend != "native" and not _builds_modules(self.family):
             raise ConfigError(
                 f"evaluator: backprop cannot train networks of the family {self.family.name}, whose weights "
                 "evolve; take another family"
@@ -134,6 +132,12 @@ class Backprop:
 
         samples = Samples.of(rows, data.scaling, torch.device("cpu"))
         return scoring.logits(phenotype, self.family, samples, len(data.classes)).numpy()
+
+
+def _builds_modules(family: Family[Any]) -> bool:
+    import torch
+
+    return isinstance(family.build(family.minimal(np.random.default_rng(0))), torch.nn.Module)
 
 
 def _check_memory(family: Family[Any], optimiser: str, *, own: bool) -> None:

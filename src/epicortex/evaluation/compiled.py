@@ -6,6 +6,7 @@ CPU. What a job consists of is in `training`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -316,6 +317,25 @@ def is_ours(training: TrainingConfig) -> bool:
     """Whether the optimiser runs natively, with all arguments that it is given."""
     name = training.optimiser
     return name in _OPTIMISERS and set(training.optimiser_arguments) <= _ARGUMENTS[name]
+
+
+def is_sound(training: TrainingConfig) -> bool:
+    """Whether the optimiser runs natively with arguments that are right beyond doubt: torch need not judge.
+
+    >>> is_sound(TrainingConfig(optimiser="SGD", optimiser_arguments={"lr": 0.1}))
+    True
+    >>> is_sound(TrainingConfig(optimiser="SGD", optimiser_arguments={"lr": -1.0}))
+    False
+    """
+    given: dict[str, Any] = dict(training.optimiser_arguments)
+    nesterov, betas = given.pop("nesterov", False), given.pop("betas", (0.9, 0.999))
+    numbers = (*given.values(), *(betas if isinstance(betas, list | tuple) else (math.nan,)))
+    if not is_ours(training) or not all(type(one) in (int, float) and 0 <= one < math.inf for one in numbers):
+        return False
+    if len(betas) != 2 or max(*betas, given.get("rho", 0.0)) >= 1:
+        return False
+    forward = given.get("momentum", 0) > 0 and not given.get("dampening", 0)
+    return nesterov is False or (nesterov is True and forward)
 
 
 def _tensors(program: native.Program, vector: NDArray[np.float32]) -> list[NDArray[np.float32]]:
