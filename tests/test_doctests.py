@@ -34,12 +34,15 @@ def _name(file: Path) -> str:
 
 def _examples(module: ModuleType) -> Iterator[doctest.DocTest]:
     finder = doctest.DocTestFinder()
-    yield from finder.find(module)
+    found = finder.find(module)
+    yield from found
+    known = {test.name for test in found}
     for name, owner in inspect.getmembers(module, inspect.isclass):
         if owner.__module__ == module.__name__:
             for key, value in vars(owner).items():
-                if isinstance(value, cached_property):  # doctest itself passes them by
-                    yield from finder.find(value.func, f"{module.__name__}.{name}.{key}", module)
+                full = f"{module.__name__}.{name}.{key}"
+                if isinstance(value, cached_property) and full not in known:  # older doctests pass them by
+                    yield from finder.find(value.func, full, module)
 
 
 def test_there_are_examples_to_run() -> None:
