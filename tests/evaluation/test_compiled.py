@@ -223,6 +223,12 @@ def _with(simd: str, *commands: list[str]) -> None:
         assert done.returncode == 0, done.stderr
 
 
+def _measures(run: Path) -> str:
+    """What structures are compared by, of all networks in the newest checkpoint."""
+    newest = max((run / "checkpoints").glob("*/state.json"))
+    return str([network.get("measures") for network in json.loads(newest.read_text())["state"]["networks"]])
+
+
 def test_runs_give_the_same_bytes_on_every_instruction_set(tmp_path: Path) -> None:
     """Begun with one, resumed with another."""
     sets = native.instruction_sets()
@@ -241,6 +247,7 @@ def test_runs_give_the_same_bytes_on_every_instruction_set(tmp_path: Path) -> No
     for name in _RUNS:
         for file in ("networks.jsonl", *(f"champion/{part}" for part in _MODEL)):
             assert len({(tmp_path / name / first / file).read_bytes() for first in sets}) == 1, file
+        assert len({_measures(tmp_path / name / first) for first in sets}) == 1
 
 
 def test_nan_fails_the_network_with_the_reason_torch_gives() -> None:
