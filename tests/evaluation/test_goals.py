@@ -88,8 +88,10 @@ def test_the_losses_of_samples_average_to_the_loss_that_is_learnt(task: str) -> 
     goal = Goal.of(data)
     y = torch.from_numpy(goal.taught(data.y_test))
     outputs = torch.randn(y.shape, generator=torch.Generator().manual_seed(1))
-    losses = sample_losses(goal.task, outputs, y)
-    np.testing.assert_allclose(losses.mean(), batch_loss(goal.task, outputs, y), rtol=1e-5)
+    for smoothing in (0.0, 0.1):
+        losses = sample_losses(goal.task, outputs, y, smoothing=smoothing)
+        learnt = batch_loss(goal.task, outputs, y, smoothing=smoothing)
+        np.testing.assert_allclose(losses.mean(), learnt, rtol=1e-5)
 
 
 def test_predictions_come_in_the_unit_of_the_data() -> None:

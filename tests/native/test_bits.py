@@ -85,7 +85,12 @@ def test_optimisers_agree() -> None:
     assert len(seen) == 1
 
 
-LOSSES = (native.CrossEntropy(), native.SigmoidCrossEntropy(), native.SquaredError())
+LOSSES = (
+    native.CrossEntropy(),
+    native.CrossEntropy(label_smoothing=0.1),
+    native.SigmoidCrossEntropy(),
+    native.SquaredError(),
+)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -98,12 +103,14 @@ def test_losses_of_samples_are_those_of_float64_with_the_same_bits_everywhere(
     rng = np.random.default_rng(seed)
     answers = (size * rng.standard_normal((samples, outputs))).astype(np.float32)
     labelled = isinstance(loss, native.CrossEntropy)
+    smoothing = loss.label_smoothing if isinstance(loss, native.CrossEntropy) else 0.0
     right = rng.integers(0, outputs, samples) if labelled else rng.random((samples, outputs), np.float32)
     found = [native.sample_losses(loss, answers, right, simd=simd) for simd in native.instruction_sets()]
     assert len({one.tobytes() for one in found}) == 1
     z = answers.astype(np.float64)
     if labelled:
-        expected = np.logaddexp.reduce(z, 1) - z[np.arange(samples), right]
+        own, any_label = z[np.arange(samples), right], z.mean(1)
+        expected = np.logaddexp.reduce(z, 1) - (1 - smoothing) * own - smoothing * any_label
     elif isinstance(loss, native.SquaredError):
         expected = ((z - right) ** 2).mean(1)
     else:
@@ -113,7 +120,7 @@ def test_losses_of_samples_are_those_of_float64_with_the_same_bits_everywhere(
 
 def test_losses_of_what_does_not_fit_are_refused() -> None:
     answers = np.zeros((3, 2), np.float32)
-    for loss, right in ((LOSSES[0], np.array([0, 1, 2])), (LOSSES[0], np.zeros(2)), (LOSSES[2], np.zeros(3))):
+    for loss, right in ((LOSSES[0], np.array([0, 1, 2])), (LOSSES[0], np.zeros(2)), (LOSSES[3], np.zeros(3))):
         with pytest.raises(native.NativeError):
             native.sample_losses(loss, answers, right)
 

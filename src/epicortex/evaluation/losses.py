@@ -19,10 +19,10 @@ def batch_loss(
     return functional.binary_cross_entropy_with_logits(outputs, y)
 
 
-def sample_losses(task: TaskKind, outputs: Tensor, y: Tensor) -> Tensor:
-    """The loss of each sample; of several outputs the mean."""
+def sample_losses(task: TaskKind, outputs: Tensor, y: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """The loss of each sample, without class weights; of several outputs the mean."""
     if task == "classes":
-        return functional.cross_entropy(outputs, y, reduction="none")
+        return functional.cross_entropy(outputs, y, reduction="none", label_smoothing=smoothing)
     if task == "regression":
         return functional.mse_loss(outputs, y, reduction="none").mean(1)
     return functional.binary_cross_entropy_with_logits(outputs, y, reduction="none").mean(1)

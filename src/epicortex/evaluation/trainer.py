@@ -156,7 +156,8 @@ class _TorchModel:
         return scoring.outputs(self._network, chunks, count, self._shop.classes, pace).numpy()
 
     def losses(self, answers: Values, labels: Values) -> NDArray[np.float32]:
-        found = sample_losses(self._shop.goal.task, torch.from_numpy(answers), torch.from_numpy(labels))
+        task, smoothing = self._shop.goal.task, self._shop.training.label_smoothing
+        found = sample_losses(task, torch.from_numpy(answers), torch.from_numpy(labels), smoothing=smoothing)
         return np.asarray(found.numpy(), np.float32)
 
     def phenotype(self) -> Any:

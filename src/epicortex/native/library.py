@@ -20,7 +20,7 @@ from epicortex.errors import EpiCortexError
 SIMD_VARIABLE: Final = "EPICORTEX_SIMD"
 #: Names another build of the library, as tests with sanitizers do.
 LIBRARY_VARIABLE: Final = "EPICORTEX_NATIVE_LIBRARY"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _REFUSED, _MEMORY = 1, 2
 
 
@@ -193,7 +193,7 @@ def _declare(found: ctypes.CDLL) -> None:
         "epx_score": (c_int32, [pointer, POINTER(BatchStructure), pointer, pointer, pointer, pointer]),
         "epx_losses": (
             c_int32,
-            [c_char_p, c_int32, c_int64, c_int64, pointer, pointer, pointer, pointer],
+            [c_char_p, c_int32, c_float, c_int64, c_int64, pointer, pointer, pointer, pointer],
         ),
         "epx_optimise": (c_int32, [c_char_p, c_int64, pointer, pointer, POINTER(OptimiserStructure)]),
         "epx_average": (c_int32, [c_char_p, c_int64, pointer, pointer, c_float]),

@@ -16,13 +16,14 @@ def sample_losses(
 ) -> NDArray[np.float32]:
     """The loss of each of the answers [samples, outputs]; of several outputs the mean.
 
-    `right` holds labels for cross-entropy, else targets [samples, outputs]. Losses are plain: smoothing and
-    class weights are for training.
+    `right` holds labels for cross-entropy, else targets [samples, outputs]. Labels are smoothed as in
+    training; class weights are for training alone.
 
     >>> sample_losses(CrossEntropy(), np.zeros((2, 4), np.float32), np.array([0, 3])).tolist()
     [1.3862943649291992, 1.3862943649291992]
     """
     labelled = isinstance(loss, CrossEntropy)
+    smoothing = loss.label_smoothing if isinstance(loss, CrossEntropy) else 0.0
     answers = np.ascontiguousarray(answers, np.float32)
     right = np.ascontiguousarray(right, np.int64 if labelled else np.float32)
     if answers.ndim != 2 or right.shape != (answers.shape[:1] if labelled else answers.shape):
@@ -32,6 +33,7 @@ def sample_losses(
         library().epx_losses(
             (simd or instruction_set()).encode(),
             loss.number,
+            smoothing,
             *answers.shape,
             answers.ctypes.data,
             right.ctypes.data if labelled else None,

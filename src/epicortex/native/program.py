@@ -28,7 +28,7 @@ from epicortex.native.library import NativeError
 Shape: TypeAlias = tuple[int, ...]
 Array: TypeAlias = NDArray[np.float32]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 #: The activations by name: their number in the library, and the slope of those that are leaky rectifiers.
 ACTIVATIONS: Final[dict[str, tuple[int, float]]] = {
     "leaky_relu": (1, 0.01),

@@ -116,8 +116,9 @@ void round_of(const char* const* sets, int set_count) {
         if (told(epx_step(network, &b, w.data(), s.data(), g.data(), chance(0.5) ? &o : nullptr, &loss))) {
             std::vector<float> out(static_cast<size_t>(count * outputs)), losses(rows.size());
             told(epx_score(network, &b, w.data(), s.data(), out.data(), losses.data()));
-            told(epx_losses(sets[draw(0, set_count - 1)], static_cast<int32_t>(draw(-1, 3)), chance(0.99) ? count : -1,
-                            outputs, out.data(), labels.data(), chance(0.9) ? targets.data() : nullptr, losses.data()));
+            told(epx_losses(sets[draw(0, set_count - 1)], static_cast<int32_t>(draw(-1, 3)),
+                            0.1f * static_cast<float>(draw(-1, 11)), chance(0.99) ? count : -1, outputs, out.data(),
+                            labels.data(), chance(0.9) ? targets.data() : nullptr, losses.data()));
         }
     }
     std::vector<double> times(static_cast<size_t>(epx_times(network, nullptr)));

@@ -117,8 +117,8 @@ void optimise(const Kernels& kernels, const EpxOptimiser& o, int64_t count, floa
     kernels.optimise(own);
 }
 
-void losses_of(const Kernels& kernels, LossKind kind, int64_t count, int outputs, const float* answers,
-               const int64_t* labels, const float* targets, float* losses) {
+void losses_of(const Kernels& kernels, LossKind kind, float smoothing, int64_t count, int outputs,
+               const float* answers, const int64_t* labels, const float* targets, float* losses) {
     double found[LANES];
     const size_t size = static_cast<size_t>(outputs) * LANES;
     std::vector<float> room(size + LANES);  // [outputs][16], beginning where a register may
@@ -131,6 +131,7 @@ void losses_of(const Kernels& kernels, LossKind kind, int64_t count, int outputs
             for (int i = 0; i < LANES; i++) block[o * LANES + i] = i < here ? answers[(first + i) * outputs + o] : 0.0f;
         Loss loss{};
         loss.kind = kind, loss.z = block, loss.outputs = outputs, loss.count = here, loss.losses = found;
+        loss.smoothing = smoothing;
         loss.labels = labels ? labels + first : nullptr;
         loss.targets = targets ? targets + first * outputs : nullptr;
         kernels.loss(loss);
@@ -205,10 +206,11 @@ int32_t epx_score(void* network, const EpxBatch* batch, const float* parameters,
     });
 }
 
-int32_t epx_losses(const char* instruction_set, int32_t kind, int64_t count, int64_t outputs, const float* answers,
-                   const int64_t* labels, const float* targets, float* losses) {
+int32_t epx_losses(const char* instruction_set, int32_t kind, float smoothing, int64_t count, int64_t outputs,
+                   const float* answers, const int64_t* labels, const float* targets, float* losses) {
     return guarded([&] {
         if (kind < 0 || kind >= static_cast<int32_t>(LossKind::count)) throw Refused("there is no such loss");
+        if (!(smoothing >= 0 && smoothing <= 1)) throw Refused("the label smoothing is out of range");
         if (count < 0) throw Refused("a negative number of answers");
         if (outputs < 1 || outputs > MOST_CHANNELS) throw Refused("the number of outputs is out of range");
         const auto own = static_cast<LossKind>(kind);
@@ -219,8 +221,8 @@ int32_t epx_losses(const char* instruction_set, int32_t kind, int64_t count, int
         } else {
             needed(targets, "array of targets");
         }
-        losses_of(chosen(instruction_set), own, count, static_cast<int>(outputs), needed(answers, "array of answers"),
-                  labels, targets, needed(losses, "place for the losses"));
+        losses_of(chosen(instruction_set), own, smoothing, count, static_cast<int>(outputs),
+                  needed(answers, "array of answers"), labels, targets, needed(losses, "place for the losses"));
     });
 }
 

@@ -69,9 +69,9 @@ EPX_API int32_t epx_step(void* network, const EpxBatch* batch, float* parameters
 EPX_API int64_t epx_times(void* network, double* seconds);
 EPX_API int32_t epx_score(void* network, const EpxBatch* batch, const float* parameters, const float* state,
                           float* outputs, float* losses);
-/* The loss of each of `count` answers [count][outputs], plain: no smoothing, no weights. `kind` is that of a program;
-   softmax takes labels, the others targets [count][outputs]. */
-EPX_API int32_t epx_losses(const char* instruction_set, int32_t kind, int64_t count, int64_t outputs,
+/* The loss of each of `count` answers [count][outputs], without class weights. `kind` is that of a program; softmax
+   takes labels, which are smoothed, the others targets [count][outputs]. */
+EPX_API int32_t epx_losses(const char* instruction_set, int32_t kind, float smoothing, int64_t count, int64_t outputs,
                            const float* answers, const int64_t* labels, const float* targets, float* losses);
 EPX_API int32_t epx_optimise(const char* instruction_set, int64_t count, float* parameters, const float* gradient,
                              const EpxOptimiser* optimiser);
