@@ -131,12 +131,12 @@ class _Evolved(BaseEstimator):  # type: ignore[misc]
         columns = named(X) if is_frame(X) else dict(zip(self.columns_, np.asarray(X).T, strict=True))
         notes: list[str] = []
         try:
-            return values_of(self.champion_.facts, columns, notes)
+            values = values_of(self.champion_.facts, columns, notes)
         except DataError as error:
             raise ValueError(str(error)) from error
-        finally:
-            for note in notes:
-                warnings.warn(note, RuntimeWarning, stacklevel=4)
+        for note in notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=4)
+        return values
 
     def _config(self, seed: int) -> Config:
         """The settings of the run; what a person gave in `settings` comes last."""

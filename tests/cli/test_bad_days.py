@@ -9,10 +9,12 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -196,6 +198,37 @@ try:
 except EpiCortexError as error:
     print(type(error).__name__, error)
 """
+
+
+def test_thirty_thousand_classes_are_only_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing takes a time, or makes a list, that grows with every pair of classes."""
+    many = 30_000
+    x = np.arange(4 * many, dtype=np.float32).reshape(-1, 2)
+    y = np.array([f"c{number % many}" for number in range(len(x))])
+    np.savez(tmp_path / "many.npz", x_train=x, y_train=y, x_test=x[:200], y_test=y[:200])
+    (tmp_path / "few.csv").write_text("v,w,label\n1,2,c5\n3,4,c29999\n")
+    run, few = str(tmp_path / "run"), str(tmp_path / "few.csv")
+    small = (
+        "--evolution.initial-networks",
+        "2",
+        "--evolution.max-networks",
+        "2",
+        "--training.portion",
+        "0.01",
+    )
+    how = (*("--preset", "layered", "--engine", "serial", "--generations", "1"), *small)
+    to = ("--out", run, "--quiet", "--training.fitness-on", "test", "--data.min-per-class", "1")
+    assert main(["evolve", str(tmp_path / "many.npz"), *how, *to]) == 0
+    onnx = ["export", run, "--to", str(tmp_path / "many.onnx")]
+    began = time.process_time()
+    for command in (["show", run], ["report", run], ["predict", run, few], ["evaluate", run, few], onnx):
+        assert main(command) == 0
+    assert "too large to be drawn" in (Path(run) / "report.html").read_text()
+    capsys.readouterr()
+    assert main(["evaluate", run, few, "--json"]) == 0
+    assert time.process_time() - began < 40  # a table by class took minutes
+    told = json.loads(capsys.readouterr().out)
+    assert (told["samples"], len(told["classes"]), told["confusion"]) == (2, many, None)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from epicortex import configure, evaluate, evolve
 from epicortex.champion.evaluating import Evaluation
+from epicortex.champion.judging import Labelling, Quantities
 from epicortex.data import DataOptions, load
 from epicortex.errors import DataError
 from tests.data.test_columns import cells, written
@@ -47,6 +48,35 @@ def test_parts_labels_and_groups_are_columns(wine: tuple[Path, Any]) -> None:
     grouped = load(frame, options=DataOptions(group_column="cellar"))
     assert "cellar" not in grouped.columns
     assert any("groups of their own" in note for note in grouped.notes)
+
+
+def test_a_group_column_that_is_not_there_is_refused(wine: tuple[Path, Any]) -> None:
+    with pytest.raises(DataError, match="DataFrame has no column 'celar'"):
+        load(wine[1], options=DataOptions(group_column="celar"))
+
+
+@pytest.mark.parametrize("task", ["regression", "multilabel"])
+def test_several_outputs_are_columns_of_a_frame_or_of_an_array(task: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = pandas.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
+    y = pandas.DataFrame({"first, of two": frame["a"] * 2, "second": frame["b"] - frame["c"]})
+    y = y.round(1) if task == "regression" else (y > 0).astype("Int64")
+    whole = pandas.concat([frame, y], axis=1)
+    assert load((frame, y)).task == task  # pandas' own whole numbers are numbers
+    config = configure("layered", {"evolution.generations": 1, "evolution.max_networks": 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a part was set aside for testing
+        model = evolve((frame, y), config, progress=False).module
+    assert model.facts.classes == ("first, of two", "second")
+    of_whole = evaluate(model, whole)
+    for labels in (y, y[y.columns[::-1]], y.to_numpy(np.float64)):
+        found = evaluate(model, (frame, labels))
+        assert isinstance(found, Quantities | Labelling)
+        assert isinstance(of_whole, Quantities | Labelling)
+        np.testing.assert_array_equal(found.right, of_whole.right)
+        assert found.figures == of_whole.figures
+    with pytest.raises(DataError, match="80 rows, and 79 labels"):
+        evaluate(model, (frame, y[:79]))
 
 
 def test_kinds_of_pandas_columns() -> None:
@@ -92,6 +122,17 @@ def test_a_champion_answers_frames_and_files_alike(wine: tuple[Path, Any], tmp_p
         assert isinstance(found, Evaluation)
         assert [one.sure for one in found.answers] == [one.sure for one in of_file.answers]
         assert found.tested == of_file.tested
+    # whatever the parts are, holes become what they were in training
+    parts = {"train": frame[:40], "test": frame[40:]}
+    by_part = [evaluate(model, parts, part=part) for part in ("train", "test", "all")]
+    sure = [[one.sure for one in found.answers] for found in by_part if isinstance(found, Evaluation)]
+    assert sure[0] + sure[1] == sure[2] == [one.sure for one in of_file.answers]
+    four = [apart for one in parts.values() for apart in (one.drop(columns=LABEL), one[LABEL])]
+    found = evaluate(model, four)
+    assert isinstance(found, Evaluation)
+    assert [one.sure for one in found.answers] == sure[1]
+    with pytest.raises(DataError, match="the data has no part val; it has train, test"):
+        evaluate(model, parts, part="val")
     with pytest.warns(RuntimeWarning, match=r"did not have, in the column colour \(120\)"):
         model.predict(frame.assign(colour="green"))
     with pytest.raises(DataError, match="DataFrame lacks the column ash"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 import os
 import pickle
 import resource
@@ -11,6 +13,7 @@ import sys
 import textwrap
 import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from sklearn.datasets import load_digits
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from epicortex.data import DataOptions, DataSet, load, read_image
+from epicortex.data.readers.frames import cells_of
+from epicortex.data.readers.parquet import read_columns
 from epicortex.data.readers.pictures import look
 from epicortex.errors import DataError
 
@@ -838,6 +843,76 @@ def test_long_names_in_a_small_table_take_no_room(tmp_path: Path) -> None:
     assert peak < 100e6  # as an array of texts they would take 320 MB
     with pytest.raises(DataError, match=r"more than data\.max_bytes allows"):
         load(path, data_dir=tmp_path, options=DataOptions(max_bytes=rows * 8))
+
+
+_READ = """
+import json, resource, sys
+from pathlib import Path
+from epicortex.data import DataOptions, load
+from epicortex.data.readers.parquet import read_columns
+from epicortex.errors import DataError
+
+path, options, names = Path(sys.argv[1]), DataOptions(**json.loads(sys.argv[2])), sys.argv[3:]
+told = []
+for read in (lambda: load(path, data_dir=path.parent, options=options), lambda: read_columns(path, names)):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        result = read()
+        told.append("" if not isinstance(result, dict) else [len(cells) for cells in result.values()])
+    except DataError as error:
+        told.append(str(error))
+    told.append((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize("place", ["a text", "bytes", "a list", "a fixed length", "the group", "the label"])
+def test_no_column_of_a_small_parquet_file_takes_much_room(tmp_path: Path, place: str) -> None:
+    """One text that all rows share, in a file of 30 kB: as one for each row it would take 600 MB."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows, long = 6000, "x" * 100_000
+    shared: dict[str, Callable[[], Any]] = {
+        "a text": lambda: [long] * rows,
+        "bytes": lambda: [long.encode()] * rows,
+        "a list": lambda: [[long]] * rows,
+        "a fixed length": lambda: arrow.array([long[:10_000].encode()] * rows, arrow.binary(10_000)),
+        "the group": lambda: [long if row % 2 else str(row % 20) for row in range(rows)],
+        "the label": lambda: [[long]] * rows,
+    }
+    columns: dict[str, Any] = {"v": np.arange(rows) % 7, "label": ["a", "b"] * (rows // 2)}
+    mine = "label" if place == "the label" else "w"
+    columns[mine] = shared[place]()
+    path = tmp_path / "t.parquet"
+    # without the schema of Arrow, which would say that texts are dictionaries
+    parquet.write_table(arrow.table(columns), path, store_schema=False)
+    assert path.stat().st_size < 300_000
+    options = {"max_bytes": 1 << 25, "group_column": "w" if place == "the group" else None}
+    words = [sys.executable, "-c", _READ, str(path), json.dumps(options), "v", mine]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    loaded, first, read, second = json.loads(done.stdout)
+    assert ("allows" in loaded) == (place == "a fixed length")
+    assert ("neither numbers nor texts" in loaded) == (place == "the label")
+    assert (read == [rows, rows]) == (place not in ("a list", "the label"))
+    assert first < 150  # the library that splits, too
+    assert second < (100 if place != "a fixed length" else 300)
+
+
+def test_truth_with_holes_is_numbers_to_the_champion_as_it_was_in_training(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    truth = [None if row % 9 == 0 else row % 2 == 0 for row in range(40)]
+    whole = [None if row == 3 else row for row in range(40)]
+    path = tmp_path / "t.parquet"
+    parquet.write_table(arrow.table({"t": truth, "n": whole, "label": ["a", "b"] * 20}), path)
+    table = load(path, data_dir=tmp_path, options=DataOptions(test_fraction=0)).table
+    assert table is not None
+    assert [one.kind for one in table.columns] == ["number", "number"]
+    seen = cells_of(read_columns(path, table.names), table)
+    expected = [
+        [math.nan if one is None else float(one) for one in row] for row in zip(truth, whole, strict=True)
+    ]
+    np.testing.assert_array_equal(seen, np.array(expected, np.float32))
+    frame = {"t": np.array(truth, object), "n": whole}
+    np.testing.assert_array_equal(cells_of(frame, table), seen)
 
 
 def test_the_labels_of_a_csv_count_too(tmp_path: Path) -> None:

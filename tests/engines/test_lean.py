@@ -65,6 +65,40 @@ def test_a_native_run_is_done_without_torch(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[0, False]"
 
 
+_OPEN = """
+import pickle, sys
+from epicortex.config import TrainingConfig
+from epicortex.engines.setup import WorkerSetup
+
+recipe, data = pickle.loads(sys.stdin.buffer.read())
+before = "torch" in sys.modules
+recipe.open(data)
+print(before, "torch" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({}, False),
+        ({"augment": ("noise", "cutout")}, False),
+        ({"augment": ("rotation",)}, True),
+        ({"optimiser": "RMSprop"}, True),
+    ],
+)
+def test_what_takes_torch_has_it_before_the_first_network_and_its_time_limit(
+    settings: dict[str, Any], needed: bool
+) -> None:
+    data = load_data("digits")
+    family = LayeredFamily(Problem(data.x_train.shape[1:], len(data.classes)))
+    recipe = Backprop(family, TrainingConfig(backend="native", **settings), 1)
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN], input=pickle.dumps((recipe, data)), capture_output=True, check=True
+    )
+    assert done.stdout.decode().split() == ["False", str(needed)]
+
+
 @pytest.mark.parametrize(
     ("optimiser", "arguments", "sound"),
     [
@@ -72,6 +106,8 @@ def test_a_native_run_is_done_without_torch(tmp_path: Path) -> None:
         ("SGD", {"lr": 0.1, "nesterov": True}, False),
         ("SGD", {"lr": -0.1}, False),
         ("SGD", {"lr": 0.1, "maximize": True}, False),
+        ("SGD", {"lr": 10**400}, False),
+        ("SGD", {"lr": 0.1, "momentum": True}, False),
         ("AdamW", {"betas": [0.9, 0.99]}, True),
         ("Adam", {"betas": [0.9, 1.0]}, False),
         ("Adam", {"betas": 0.9}, False),

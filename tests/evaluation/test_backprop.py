@@ -30,7 +30,7 @@ from epicortex.evaluation.checks import check_training
 from epicortex.evaluation.evaluator import Stopped
 from epicortex.evaluation.fitness import FitnessFunction, balanced_accuracy, confusion_matrix, find_fitness
 from epicortex.evaluation.optimisers import torch_optimisers
-from epicortex.evaluation.samples import draw_batches, draw_moves
+from epicortex.evaluation.samples import class_weights, draw_batches, draw_moves
 from epicortex.evaluation.tensors import fitness_samples, moved, split
 from epicortex.evaluation.trainer import Trainer
 from epicortex.families.family import Problem
@@ -282,6 +282,16 @@ def test_fitness_on_a_test_part_that_is_empty_is_refused() -> None:
     )
     with pytest.raises(ConfigError, match=r"has no test samples; give --training.fitness-on validation"):
         check_training(TrainingConfig(), data=data)
+
+
+@given(st.integers(2, 40), st.integers(2, 5000), st.integers(0, 2**32 - 1))
+def test_class_weights_have_the_bits_that_torch_gave(classes: int, samples: int, seed: int) -> None:
+    """Runs of before, whose weights torch computed, go on with the same bits."""
+    labels = torch.from_numpy(np.random.default_rng(seed).integers(0, classes, samples))
+    counts = torch.bincount(labels, minlength=classes).to(torch.float32)
+    weights = samples / (int((counts > 0).sum()) * counts.clamp(min=1))
+    expected = torch.where(counts > 0, weights, 0.0)
+    np.testing.assert_array_equal(class_weights(labels.numpy(), classes), expected.numpy())
 
 
 def test_balanced_class_weights_weigh_rare_classes_more() -> None:

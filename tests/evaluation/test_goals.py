@@ -55,6 +55,12 @@ def job(data: DataSet, *, train: bool = True) -> tuple[LayeredFamily, Job]:
     return family, Job(0, 1, 1, draw_phenotype(genome, rng=np.random.default_rng(1)), train=train)
 
 
+def test_a_target_that_never_changes_counts_only_where_it_is_met() -> None:
+    same = np.full((3, 1), 7.0)
+    assert fitness.r2(same, same) == 1.0
+    assert fitness.r2(np.array([[1e12], [7.0], [-1e12]]), same) == 0.0  # without a warning of numpy
+
+
 @pytest.mark.parametrize("task", DATA)
 def test_native_arithmetic_learns_as_torch_does(task: str) -> None:
     data = DATA[task]()

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from epicortex.champion.file import Facts, is_picture
 from epicortex.champion.judging import Labelling, Quantities, judged
-from epicortex.champion.rows import ENDINGS, labels_of, raw_values, rows_of
+from epicortex.champion.rows import ENDINGS, labels_apart, labels_of, raw_values, rows_of
 from epicortex.data import DataOptions, DataSet, answers, load
 from epicortex.data.catalog import BUILT_INS
 from epicortex.data.loading import listed
 from epicortex.data.readers.archive import is_archive, unpacked
-from epicortex.data.readers.frames import NAME, is_frame, named
+from epicortex.data.readers.frames import NAME, are_parts, by_part, is_frame, named
 from epicortex.data.readers.labelled import from_labels
-from epicortex.data.readers.rows import LABEL_NAMES
 from epicortex.data.scanning import Listing
 from epicortex.data.wording import listing, shown
 from epicortex.errors import ConfigError, DataError
@@ -184,8 +183,10 @@ def _batches(
         elif len(model.input_shape) == 1 and path.suffix.lower() in ENDINGS:
             yield from _table(model, path, options)
             return
-    if len(model.input_shape) == 1 and (both := _frames(data)) is not None:
-        yield from _frame(model, *both, options)
+    if len(model.input_shape) == 1 and (parts := _frames(data)) is not None:
+        for name in _chosen(parts, part):
+            called = "row {}" if len(parts) == 1 else f"{name}[{{}}]"
+            yield from _frame(model, *parts[name], options, called)
         return
     yield from _arrays(model, load(data, data_dir=data_dir, options=_whole(options)), part)
 
@@ -223,25 +224,32 @@ def _table(model: Any, path: Path, options: DataOptions) -> Iterator[Batch]:
     yield [f"{path}:{line}" for line in lines], x, _decoded(model, labels, str(path))
 
 
-def _frames(data: Any) -> tuple[Any, Any] | None:
-    """A DataFrame, and its labels if they are apart; None of anything else."""
+def _frames(data: Any) -> dict[str, tuple[Any, Any]] | None:
+    """DataFrames by part, each with its labels if they are apart; None of anything else."""
     if is_frame(data):
-        return data, None
-    if isinstance(data, tuple | list) and len(data) in (2, 4) and is_frame(data[-2]):
-        return data[-2], data[-1]
+        return {"train": (data, None)}
+    if are_parts(data):
+        return {part: (frame, None) for part, frame in by_part(data).items()}
+    if isinstance(data, tuple | list) and len(data) in (2, 4) and all(map(is_frame, data[::2])):
+        return dict(zip(("train", "test"), zip(data[::2], data[1::2], strict=True), strict=False))
     return None
 
 
-def _frame(model: Any, frame: Any, y: Any, options: DataOptions) -> Iterator[Batch]:
-    own = frame if y is None else y
-    columns = named(own) if is_frame(own) else {LABEL_NAMES[0]: own}
-    if y is not None:
-        options = replace(options, label_column=",".join(columns))
-    labels = labels_of(model.facts, columns, options)
+def _frame(model: Any, frame: Any, y: Any, options: DataOptions, called: str) -> Iterator[Batch]:
+    if y is None:
+        labels = labels_of(model.facts, named(frame), options)
+    else:
+        labels = labels_apart(model.facts, named(y) if is_frame(y) else _columns(y))
     x = raw_values(model.facts, frame, model.input_shape)
     if len(x) != len(labels):
         raise DataError(f"there are {len(x)} rows, and {len(labels)} labels")
-    yield [f"row {row}" for row in range(len(x))], x, _decoded(model, labels, NAME.name)
+    yield [called.format(row) for row in range(len(x))], x, _decoded(model, labels, NAME.name)
+
+
+def _columns(y: Any) -> dict[str, Any]:
+    """Labels that are no frame as columns without names."""
+    array = np.asarray(y)
+    return {str(place): array[:, place] for place in range(array.shape[1])} if array.ndim == 2 else {"0": y}
 
 
 def _arrays(model: Any, data: DataSet, part: Part) -> Iterator[Batch]:

@@ -18,7 +18,7 @@ from epicortex.champion.file import Facts
 from epicortex.data import DataOptions, answers
 from epicortex.data.columns import Column, Columns, filled, unseen
 from epicortex.data.readers.frames import NAME, cells_of, is_frame, label_texts, named
-from epicortex.data.readers.parquet import read_columns
+from epicortex.data.readers.parquet import column_names, read_columns
 from epicortex.data.readers.rows import read_rows
 from epicortex.data.readers.table import chosen_labels, read_labels, read_plain, whole_names
 from epicortex.data.wording import listing
@@ -56,7 +56,8 @@ def rows_of(facts: Facts, path: Path, count: int, notes: list[str]) -> tuple[NDA
             raise DataError(
                 f"{path}: the champion knows no names of columns; give it an array, or a CSV file"
             )
-        x = values_of(facts, read_columns(path), notes, path)
+        wanted = facts.table.names if facts.table else facts.columns
+        x = values_of(facts, read_columns(path, wanted), notes, path)
         return x, list(range(len(x)))
     if facts.table is None:
         return read_plain(path, facts.columns, count)
@@ -66,17 +67,29 @@ def rows_of(facts: Facts, path: Path, count: int, notes: list[str]) -> tuple[NDA
 
 def labels_of(facts: Facts, source: Path | Mapping[str, Any], options: DataOptions) -> list[str]:
     """The labels of a file's rows, or of columns by name, as texts; of several columns joined."""
-    outputs = facts.classes if facts.task != "classes" else ()
+    outputs = _outputs(facts)
     if isinstance(source, Path) and source.suffix.lower() == ".csv":
-        texts = read_labels(source, options, outputs)
-    else:
-        columns = read_columns(source) if isinstance(source, Path) else source
-        where = source if isinstance(source, Path) else NAME
-        header = list(columns)
-        own = [
-            label_texts(columns[header[place]]) for place in chosen_labels(header, options, outputs, where)
-        ]
-        texts = answers.joined(zip(*own, strict=True))
+        return _as_named(facts, read_labels(source, options, outputs))
+    header = column_names(source) if isinstance(source, Path) else list(source)
+    where = source if isinstance(source, Path) else NAME
+    names = [header[place] for place in chosen_labels(header, options, outputs, where)]
+    columns = read_columns(source, names) if isinstance(source, Path) else source
+    return labels_apart(facts, {name: columns[name] for name in names})
+
+
+def labels_apart(facts: Facts, columns: Mapping[str, Any]) -> list[str]:
+    """The same of columns that are all labels; in the order of the outputs where they have their names."""
+    if all(name in columns for name in _outputs(facts)):
+        columns = {name: columns[name] for name in _outputs(facts)} or columns
+    return _as_named(facts, answers.joined(zip(*map(label_texts, columns.values()), strict=True)))
+
+
+def _outputs(facts: Facts) -> tuple[str, ...]:
+    """The columns that labels may be in, each an output of its own."""
+    return facts.classes if facts.task != "classes" else ()
+
+
+def _as_named(facts: Facts, texts: list[str]) -> list[str]:
     plain = facts.task == "classes" and facts.label_kind != "text"
     return whole_names(texts) if plain else texts
 

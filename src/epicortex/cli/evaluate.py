@@ -20,6 +20,8 @@ _PARTS: Final = ("auto", "train", "val", "test", "all")
 _WORST: Final = 10
 #: Of more classes the matrix is too wide to be read.
 _MATRIX: Final = 20
+#: With more classes JSON has no matrix, which would have a number for each pair of them.
+_WHOLE: Final = 1_000
 
 
 def add_arguments(parser: Parser) -> None:
@@ -104,7 +106,7 @@ def as_json(found: Evaluation, worst: int) -> dict[str, Any]:
             {"class": name, "samples": samples, "recall": recall, "precision": precision}
             for name, samples, recall, precision in rows
         ],
-        "confusion": found.confusion.tolist(),
+        "confusion": found.confusion.tolist() if len(found.classes) <= _WHOLE else None,
         "calibration": {
             "error": found.calibration,
             "error_without_temperature": found.untempered,
@@ -159,13 +161,15 @@ def _sure(found: Evaluation) -> float:
 def _class_rows(found: Evaluation) -> list[Sequence[str]]:
     tested = found.tested
     rows: list[Sequence[str]] = [("class", "samples", "recall", "precision", "mostly taken for")]
-    for place, name in enumerate(found.classes):
-        others = found.confusion[place].copy()
-        others[place] = 0
-        worst = int(others.argmax())
-        wrong = f"{clean(found.classes[worst])} ({others[worst]})" if others[worst] else ""
-        recall, precision = tested.recall()[place], tested.precision()[place]
-        rows.append((clean(name), f"{tested.support[place]:,}", percent(recall), percent(precision), wrong))
+    each = zip(found.classes, tested.support, tested.right, tested.recall(), tested.precision(), strict=True)
+    for place, (name, samples, right, recall, precision) in enumerate(each):
+        wrong = ""
+        if samples > right:
+            others = found.confusion[place].copy()
+            others[place] = 0
+            worst = int(others.argmax())
+            wrong = f"{clean(found.classes[worst])} ({others[worst]})"
+        rows.append((clean(name), f"{samples:,}", percent(recall), percent(precision), wrong))
     return rows
 
 

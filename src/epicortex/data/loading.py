@@ -21,7 +21,7 @@ from epicortex.data.readers.archive import ARCHIVES, is_archive, unpacked
 from epicortex.data.readers.arrays import from_arrays, from_torch, is_torch_dataset
 from epicortex.data.readers.builtin import BuiltIn, locate, missing_error, prepare
 from epicortex.data.readers.folder import from_folder
-from epicortex.data.readers.frames import NAME, is_frame, parted
+from epicortex.data.readers.frames import NAME, are_parts, by_part, is_frame, parted
 from epicortex.data.readers.items import from_collections, is_collection
 from epicortex.data.readers.labelled import from_labels, labels_beside
 from epicortex.data.readers.npz import from_npz
@@ -134,13 +134,8 @@ def _load_object(source: Any, data: Path, options: DataOptions, progress: Progre
     """Arrays and DataFrames, which stay in memory, torch data sets, and other collections of pictures."""
     if is_frame(source):
         source = {"train": source}
-    if (
-        isinstance(source, Mapping)
-        and source
-        and all(map(is_frame, source.values()))
-        and "x_train" not in source
-    ):
-        return from_arrays(parted(source, options), name=NAME.name, options=options)
+    if are_parts(source):
+        return from_arrays(parted(by_part(source), options), name=NAME.name, options=options)
     if (parts := _collections(source)) is not None:
         return from_collections(parts, options=options, spool=cache_dir(data), progress=progress)
     if is_torch_dataset(source):

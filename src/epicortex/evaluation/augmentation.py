@@ -22,6 +22,8 @@ SUITABLE: Final = (
     ("rotation", "scale", "colour", "noise", "cutout"),
     ("colour", "noise", "cutout"),
 )
+#: What torch does, as `warped`; `auto` may come to them.
+TURNS: Final = frozenset({"rotation", "scale", "auto"})
 #: The tangent of half of 15 degrees: images are turned by up to that.
 _TURN: Final = 0.1317
 _SCALES: Final = (0.8, 1.2)

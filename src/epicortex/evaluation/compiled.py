@@ -18,6 +18,7 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.errors import ConfigError
+from epicortex.evaluation.augmentation import TURNS
 from epicortex.evaluation.evaluator import NetworkFailed, Pace
 from epicortex.evaluation.fitness import FitnessFunction, Values
 from epicortex.evaluation.goals import Goal
@@ -38,6 +39,7 @@ _OPTIMISERS: Final[Mapping[str, Callable[..., native.Optimiser]]] = {
     "Adam": native.Adam,
     "AdamW": native.AdamW,
 }
+_LARGEST: Final = float(np.finfo(np.float32).max)
 #: What each of these takes; other arguments (amsgrad, maximize, …) are left to torch's own.
 _ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     "SGD": frozenset({"lr", "momentum", "dampening", "weight_decay", "nesterov"}),
@@ -89,6 +91,8 @@ class NativeTrainer:
                 f"this run trains on native arithmetic, which is not there ({native.why_not()}); install "
                 "epicortex where there is a C++ compiler"
             )
+        if fitness is not None or not is_ours(training) or TURNS & set(training.augment):
+            import torch  # noqa: F401  a second, and not one of the first network's time
         self.family = family
         self.training = training
         self.fitness = fitness
@@ -330,7 +334,8 @@ def is_sound(training: TrainingConfig) -> bool:
     given: dict[str, Any] = dict(training.optimiser_arguments)
     nesterov, betas = given.pop("nesterov", False), given.pop("betas", (0.9, 0.999))
     numbers = (*given.values(), *(betas if isinstance(betas, list | tuple) else (math.nan,)))
-    if not is_ours(training) or not all(type(one) in (int, float) and 0 <= one < math.inf for one in numbers):
+    plain = all(type(one) in (int, float) and 0 <= one <= _LARGEST for one in numbers)
+    if not plain or not is_ours(training):
         return False
     if len(betas) != 2 or max(*betas, given.get("rho", 0.0)) >= 1:
         return False

@@ -64,7 +64,8 @@ def r2(predictions: Values, values: Values) -> float:
     values = values.astype(np.float64)
     rest = ((predictions - values) ** 2).sum(0)
     whole = ((values - values.mean(0)) ** 2).sum(0)
-    explained = np.where(whole > 0, 1 - rest / np.maximum(whole, 1e-300), rest == 0)
+    unexplained = np.divide(rest, whole, out=np.where(rest > 0, 1.0, 0.0), where=whole > 0)
+    explained = 1 - unexplained
     return float(explained.mean())
 
 

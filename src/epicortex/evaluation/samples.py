@@ -85,7 +85,9 @@ def class_weights(labels: NDArray[np.int64], classes: int) -> NDArray[np.float32
     """
     counts = np.bincount(labels, minlength=classes).astype(np.float32)
     present = counts > 0
-    weights = np.float32(len(labels)) / (np.float32(present.sum()) * np.maximum(counts, np.float32(1)))
+    # the inverse first, and then times: torch did so, and runs of before keep their bits
+    inverses = np.float32(1) / (np.float32(present.sum()) * np.maximum(counts, np.float32(1)))
+    weights = inverses * np.float32(len(labels))
     return np.where(present, weights, np.float32(0))
 
 

@@ -17,7 +17,7 @@ from epicortex.data.dataset import DataSet, LabelKind
 from epicortex.data.options import DataOptions, Progress
 from epicortex.data.readers import frames
 from epicortex.data.readers.frames import absent, is_frame
-from epicortex.data.readers.table import encoded
+from epicortex.data.readers.table import encoded, shared_texts
 from epicortex.data.values import as_inputs, channels_first, encode_labels, label_kind
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
@@ -109,7 +109,7 @@ def _framed(given: Mapping[str, Any], options: DataOptions, notes: list[str]) ->
     return _Inputs(
         {"train": values, **others},
         encode=partial(encoded, table),
-        groups={part: np.array(own, np.str_) for part, own in groups.items() if own is not None},
+        groups={part: shared_texts(own) for part, own in groups.items() if own is not None},
     )
 
 
@@ -290,6 +290,8 @@ def _array(value: Any, name: str) -> np.ndarray:
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     try:
+        if is_frame(value):  # as a whole, columns of pandas' own numbers would become objects
+            return np.stack([np.asarray(column) for column in frames.named(value).values()], axis=1)
         return np.asarray(value)
     except (ValueError, TypeError) as error:
         raise DataError(f"{name} cannot be made an array: {shown(error)}") from None

@@ -16,7 +16,7 @@ import numpy as np
 from epicortex.data.columns import Column, Columns
 from epicortex.data.options import DataOptions
 from epicortex.data.readers.rows import Seen, lacking, not_a_number, text_column
-from epicortex.data.readers.table import label_places, without_counters
+from epicortex.data.readers.table import group_place, label_places, without_counters
 from epicortex.data.scanning import SPLITS
 from epicortex.data.wording import listing, shown
 from epicortex.errors import DataError
@@ -45,13 +45,25 @@ def named(frame: Any) -> dict[str, Any]:
     return dict(zip(names, (frame[name] for name in frame.columns), strict=True))
 
 
-def parted(source: Mapping[str, Any], options: DataOptions) -> dict[str, Any]:
-    """Frames by the names of their parts as x and y: the label is one of their columns, or several."""
+def are_parts(source: object) -> bool:
+    """Whether these are frames by the names of their parts, each with its label among its columns."""
+    if not isinstance(source, Mapping) or not source or "x_train" in source:
+        return False
+    return all(map(is_frame, source.values()))
+
+
+def by_part(source: Mapping[str, Any]) -> dict[str, Any]:
+    """The frames by what the parts are called here."""
+    parts = {SPLITS.get(str(name).lower(), ""): frame for name, frame in source.items()}
+    if "" in parts or len(parts) < len(source):
+        raise DataError(f"the parts are {listing(list(source))}; they must be train, validation or test")
+    return parts
+
+
+def parted(parts: Mapping[str, Any], options: DataOptions) -> dict[str, Any]:
+    """Frames by part as x and y: the label is one of their columns, or several."""
     arrays: dict[str, Any] = {}
-    for name, frame in source.items():
-        part = SPLITS.get(str(name).lower())
-        if part is None:
-            raise DataError(f"the parts are {listing(list(source))}; they must be train, validation or test")
+    for part, frame in parts.items():
         header = [str(one) for one in frame.columns]
         places = label_places(header, options, NAME)
         own = [frame.columns[place] for place in places]
@@ -82,9 +94,8 @@ def cells_of(columns: Named, table: Columns, where: Path = NAME) -> np.ndarray:
 
 def groups_of(columns: dict[str, Any], options: DataOptions) -> list[str] | None:
     """What each row belongs to, where a column says so, which is then taken out."""
-    if options.group_column is None or options.group_column not in columns:
-        return None
-    return [str(cell) for cell in np.asarray(columns.pop(options.group_column)).tolist()]
+    place = group_place(list(columns), options, NAME)
+    return None if place is None else label_texts(columns.pop(list(columns)[place]))
 
 
 def label_texts(cells: Any) -> list[str]:
@@ -127,7 +138,8 @@ def _numbers(column: Column, cells: Any, where: Path = NAME) -> np.ndarray:
     if array.dtype.kind in "biuf" and column.kind == "number":
         with np.errstate(over="ignore"):  # what becomes infinite is refused with all that is
             return array.astype(np.float32)
-    known: dict[str, float] = {}
+    # true and false with holes between them are objects
+    known = {"True": 1.0, "False": 0.0} if column.kind == "number" else {}
     texts = _texts(array)
     for row, text in enumerate(texts):
         if text not in known:

@@ -14,7 +14,7 @@ from epicortex.data.columns import Column, Columns
 from epicortex.data.dataset import DataSet
 from epicortex.data.options import DataOptions
 from epicortex.data.readers.rows import Seen, text_column
-from epicortex.data.readers.table import finish, label_places
+from epicortex.data.readers.table import finish, group_place, label_places
 from epicortex.data.wording import shown
 from epicortex.errors import DataError
 
@@ -26,36 +26,41 @@ def from_parquet(path: Path, *, options: DataOptions) -> DataSet:
     """Make a data set of a Parquet file."""
     notes: list[str] = []
     with _sound(path) as pyarrow:
-        schema = pyarrow.parquet.read_schema(path)
-        labels = label_places(schema.names, options, path)
-        kinds = {place: _kind(pyarrow.types, schema.types[place]) for place in range(len(schema.names))}
-        texts = [schema.names[place] for place, kind in kinds.items() if kind == "text" or place in labels]
-        # As a dictionary, a name that a million rows share stays one name.
-        table = _table(pyarrow, path, texts, options)
-        group = options.group_column
+        kinds = _kinds(pyarrow, path)
+        header = list(kinds)
+        names, group = [header[place] for place in label_places(header, options, path)], options.group_column
+        group_place(header, options, path)  # refused if there is none
+        inputs = {name: kind for name, kind in kinds.items() if name not in (*names, group)}
+        used = [name for name, kind in inputs.items() if kind in ("number", "text")]
+        table = _table(pyarrow, path, [*used, *names, *([] if group is None else [group])], options)
         columns, values = [], []
-        for place, kind in kinds.items():
-            if place in labels or schema.names[place] == group:
-                continue
-            made = _column(path, schema.names[place], kind, table.column(place), notes)
-            if made is not None:
+        for name, kind in inputs.items():
+            if name not in used:
+                _leave_out(path, name, kind, table.num_rows, notes)
+            elif made := _column(path, name, kind, table.column(name), notes):
                 columns.append(made[0])
                 values.append(made[1])
-        own = [_labels(table.column(place)) for place in labels]
-        named = None if group is None else [str(one) for one in table.column(group).to_pylist()]
+        own = [_labels(table.column(name)) for name in names]
+        groups = None if group is None else [str(one) for one in _labels(table.column(group))]
     x = np.stack(values, axis=1) if values else np.empty((table.num_rows, 0), np.float32)
     if np.isinf(x).any():
         raise DataError(f"{path} has values that are infinite or too large")
     every = own[0] if len(own) == 1 else answers.joined(zip(*(map(str, one) for one in own), strict=True))
-    names = [schema.names[place] for place in labels]
-    return finish(path, Columns(tuple(columns)), x, every, names, options, notes, named)
+    return finish(path, Columns(tuple(columns)), x, every, names, options, notes, groups)
 
 
-def read_columns(path: Path, options: DataOptions | None = None) -> dict[str, Any]:
-    """All columns of a Parquet file by name, for a champion that picks its own."""
+def column_names(path: Path) -> list[str]:
+    """The columns of a Parquet file."""
     with _sound(path) as pyarrow:
-        table = _table(pyarrow, path, [], options or DataOptions())
-        return {name: _labels(table.column(place)) for place, name in enumerate(table.column_names)}
+        return list(_kinds(pyarrow, path))
+
+
+def read_columns(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Those of these columns that a Parquet file has, by name; missing numbers are NaN, other cells None."""
+    with _sound(path) as pyarrow:
+        kinds = _kinds(pyarrow, path)
+        table = _table(pyarrow, path, [name for name in names if name in kinds], DataOptions())
+        return {name: _cells(table.column(name), kinds[name]) for name in table.column_names}
 
 
 @contextmanager
@@ -73,15 +78,36 @@ def _sound(path: Path) -> Iterator[Any]:
         raise DataError(f"{path} is not a sound Parquet file: {shown(reason)}") from None
 
 
-def _table(pyarrow: Any, path: Path, texts: Sequence[str], options: DataOptions) -> Any:
-    """What is in a file, if that is not too much; `texts` are columns to read as dictionaries."""
+def _kinds(pyarrow: Any, path: Path) -> dict[str, str]:
+    """What the columns hold, by their names."""
+    schema = pyarrow.parquet.read_schema(path)
+    if len(set(schema.names)) < len(schema.names):
+        raise DataError(f"{path} has columns of one name; give them different names")
+    return {name: _kind(pyarrow.types, kind) for name, kind in zip(schema.names, schema.types, strict=True)}
+
+
+def _table(pyarrow: Any, path: Path, names: Sequence[str], options: DataOptions) -> Any:
+    """Some of the columns of a file, if the file is not too large.
+
+    Texts are read as dictionaries: one that a million rows share stays one text.
+    """
+    with pyarrow.parquet.ParquetFile(path) as file:
+        leaves = [file.metadata.schema.column(place) for place in range(file.metadata.num_columns)]
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+        claimed = sum(group.total_byte_size for group in groups)
+        rows = file.metadata.num_rows
+        room = rows * _LABEL_BYTES + sum(
+            group.column(place).num_values * max(4, leaf.length)
+            for group in groups
+            for place, leaf in enumerate(leaves)
+        )
+        if max(room, claimed) > options.max_bytes:
+            raise DataError(
+                f"{path} claims {rows} rows, {max(room, claimed) >> 20} MB: more than data.max_bytes allows"
+            )
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-        rows, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
-        claimed = sum(file.metadata.row_group(index).total_byte_size for index in groups)
-        width = (len(file.schema_arrow.names) - 1) * 4 + _LABEL_BYTES
-        if max(rows * width, claimed) > options.max_bytes:
-            raise DataError(f"{path} claims {rows} rows, {claimed >> 20} MB: more than data.max_bytes allows")
-        return file.read()
+        return file.read(columns=list(names))
 
 
 def _kind(types: Any, kind: Any) -> str:
@@ -104,21 +130,34 @@ def _column(
             notes.append(f"the column {shown(name)!r} has no values and was left out")
             return None
         with np.errstate(over="ignore"):  # what becomes infinite is refused with all that is not finite
-            numbers = column.cast("float64").to_numpy() if column.null_count else column.to_numpy()
-            return Column(name), np.asarray(numbers, np.float64).astype(np.float32)
+            return Column(name), np.asarray(_cells(column, kind), np.float64).astype(np.float32)
+    cells = ["" if cell is None else str(cell) for cell in _labels(column)]
+    made = text_column(path, name, cells, notes)
+    return None if made is None else (made, np.array([made.value(cell) for cell in cells], np.float32))
+
+
+def _leave_out(path: Path, name: str, kind: str, rows: int, notes: list[str]) -> None:
+    """Note why a column is not used."""
     if kind == "date":
-        Seen(name, others=len(column), dates=len(column)).column(path, notes)
-        return None
-    if kind == "text":
-        cells = ["" if cell is None else str(cell) for cell in _labels(column)]
-        made = text_column(path, name, cells, notes)
-        return None if made is None else (made, np.array([made.value(cell) for cell in cells], np.float32))
-    notes.append(f"the column {shown(name)!r} holds {shown(kind, 40)} and was left out")
-    return None
+        Seen(name, others=rows, dates=rows).column(path, notes)
+    else:
+        notes.append(f"the column {shown(name)!r} holds {shown(kind, 40)} and was left out")
+
+
+def _cells(column: Any, kind: str) -> np.ndarray:
+    """Numbers with NaN for what is missing; of anything else objects, so that shared texts stay shared."""
+    if kind == "number":
+        numbers = column.cast("float64").to_numpy() if column.null_count else column.to_numpy()
+        return np.asarray(numbers)
+    cells = np.empty(len(column), object)
+    cells[:] = _labels(column)
+    return cells
 
 
 def _labels(column: Any) -> Sequence[Any] | np.ndarray:
     """Names that many rows share stay one object each; numbers stay in an array."""
+    if column.type.num_fields:
+        raise ValueError("nested values are neither numbers nor texts")
     if not hasattr(column.type, "index_type"):
         numbers: np.ndarray = column.to_numpy()
         if column.null_count == 0 and numbers.dtype.kind in "biuf":

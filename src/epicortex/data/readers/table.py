@@ -42,7 +42,7 @@ def from_csv(path: Path, *, options: DataOptions) -> DataSet:
     """Make a data set of a CSV file with a header; the delimiter may be a comma, semicolon or tab."""
     with sound_csv(path) as rows:
         header = next(rows, [])
-    labels, group = label_places(header, options, path), _group_column(header, options, path)
+    labels, group = label_places(header, options, path), group_place(header, options, path)
     places = [place for place in range(len(header)) if place not in (*labels, group)]
     notes: list[str] = []
     drafts, kept = [], []
@@ -120,7 +120,8 @@ def named_columns(header: Sequence[str], asked: str, path: Path) -> list[str]:
     return names
 
 
-def _group_column(header: Sequence[str], options: DataOptions, path: Path) -> int | None:
+def group_place(header: Sequence[str], options: DataOptions, path: Path) -> int | None:
+    """Where the column is that says what rows belong together, if one is asked for."""
     if options.group_column is None:
         return None
     if options.group_column not in header:
@@ -175,11 +176,16 @@ def finish(
     if 4 * len(x) * len(table.inputs) > options.max_bytes:
         raise DataError(f"{path} would take more than {options.max_bytes >> 20} MB (data.max_bytes)")
     own: dict[str, Any] = _answers(path, labels, names, options, notes)
-    part = Part(x, own.pop("y"), groups=None if groups is None else np.array(groups, np.str_))
+    part = Part(x, own.pop("y"), groups=None if groups is None else shared_texts(groups))
     encode = partial(encoded, table)
     return assemble(
         path.stem, {"train": part}, divisor=1.0, options=options, notes=notes, encode=encode, **own
     )
+
+
+def shared_texts(texts: Sequence[str]) -> np.ndarray:
+    """Texts as an array that gives no row the room of the longest."""
+    return np.array(texts, object)
 
 
 def without_counters(
