@@ -142,6 +142,35 @@ def test_mistakes_have_the_names_of_their_files(material: Material, run: Path, f
     assert all(str(one.file) in html for one in tested.wrong)
 
 
+@pytest.mark.parametrize("kind", ["folder", "csv", "zip"])
+def test_files_are_named_where_a_table_has_the_labels_and_in_archives(kind: str, tmp_path: Path) -> None:
+    digits, root = load_digits(), tmp_path / "scans"
+    (root / "sheets").mkdir(parents=True)
+    rows = ["file,shows"]
+    for place, (image, label) in enumerate(zip(digits.images[:150], digits.target, strict=False)):
+        pixels = Image.fromarray((image * 255 / 16).astype(np.uint8))
+        pixels.resize((24, 12)).save(root / "sheets" / f"scan-{place:04}.png")
+        rows.append(f"scan-{place:04}.png,digit {label}")
+    (root / "labels.csv").write_text("\n".join(rows))
+    source = {"folder": root, "csv": root / "labels.csv", "zip": tmp_path / "scans.zip"}[kind]
+    if kind == "zip":
+        shutil.make_archive(str(root), "zip", tmp_path, "scans")
+    changes: dict[str, Any] = {"evolution__generations": 1, "data__image_size": [8, 8]}
+    with pytest.warns(RuntimeWarning):
+        run = pretended_run(tmp_path / "run", data=str(source), **changes)
+    tested = read(run).tested
+    assert isinstance(tested, mistakes.Tested)
+    assert tested.wrong
+    model = Classifier(load_champion(run))
+    for one in tested.wrong:
+        assert one.file is not None
+        assert f"{Path(one.file).name},{one.is_class}" in rows
+        odds = model.predict_proba(model.read(root / one.file))[0]
+        assert odds[model.classes.index(one.taken_for)] == pytest.approx(one.confidence, abs=1e-6)
+        assert one.picture is not None
+        assert (one.picture.width, one.picture.height) == (24, 12)
+
+
 def test_pictures_are_shown_in_their_own_proportions(material: Material) -> None:
     assert isinstance(material.tested, mistakes.Tested)
     sizes = {(one.picture.width, one.picture.height) for one in material.tested.wrong if one.picture}

@@ -6,12 +6,17 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
 
 import epicortex
 from epicortex.config import resolving as settings
-from epicortex.data import DataSet, Scaling
+from epicortex.data import DataOptions, DataSet, Scaling
 from epicortex.ecosystem.strategies import Strategies
+from epicortex.engines import WorkerSetup
+from epicortex.engines.serial import SerialEngine
 from epicortex.errors import ConfigError
+from epicortex.evaluation.backprop import Backprop
 from epicortex.families.family import Problem
 from epicortex.families.residual import ResidualFamily
 from epicortex.run import sizing
@@ -45,6 +50,23 @@ def test_a_small_table_gets_small_networks_with_and_without_a_clock() -> None:
     assert made.residual.start_parameters == sizing.most_parameters(rows.x_train, 96, 3) < 2000
     asked = settings.resolve("default", {"residual.start_parameters": 7000})
     assert sizing.counted(asked, Subject.of(rows)).residual.start_parameters == 7000
+
+
+def test_what_measures_the_speed_does_not_diverge_on_numbers_of_images() -> None:
+    digits = load_digits()
+    ones = [Image.fromarray((15 * one).astype(np.uint8)) for one in digits.images[digits.target == 1]]
+    angles = np.random.default_rng(1).uniform(-60, 60, len(ones))
+    sheets = [one.resize((16, 16), Image.Resampling.BILINEAR) for one in ones]
+    turned = [np.asarray(one.rotate(angle)) for one, angle in zip(sheets, angles.tolist(), strict=True)]
+    data = epicortex.load_data((np.stack(turned), angles), options=DataOptions(task="regression"))
+    subject = Subject.of(data)
+    config = settings.resolve("default", {"training.fitness": "r2", "evolution.minutes": None})
+    config = sizing.counted(config, subject)
+    family = ResidualFamily.from_config(config, subject.problem)
+    with SerialEngine(config) as engine:
+        recipe = Backprop(family, config.training, 1)
+        engine.prepare(WorkerSetup(recipe=recipe, family=family, data=data))
+        assert sizing.measured_speed(config, family, engine, 1, 30_000) > 0
 
 
 def test_an_evaluator_that_follows_no_plan_is_refused_in_one_line() -> None:

@@ -17,12 +17,11 @@ from epicortex.pages.plots import Figure, axis, label
 from epicortex.pages.tables import Table
 from epicortex.pages.units import Unit
 from epicortex.report import origins, pictures
+from epicortex.report.origins import Origin
 from epicortex.report.pictures import Picture
 from epicortex.text import count, listed, one_line, plain, plural
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from epicortex.champion.file import Champion
     from epicortex.data import DataOptions, DataSet
 
@@ -91,7 +90,7 @@ def examine(
     return Judged(
         found,
         outputs,
-        [_off(found, data, place, outputs, files.get(place), source) for place in worst],
+        [_off(found, data, place, outputs, files.get(place)) for place in worst],
         len(data.y_train),
         _spans(data),
         notes,
@@ -103,12 +102,11 @@ def _off(
     data: DataSet,
     place: int,
     outputs: Sequence[str],
-    file: Path | None,
-    source: str | None,
+    file: Origin | None,
 ) -> Off:
     """A sample as people see it, under the name of its file where that is known."""
-    name = found.names[place] if file is None else one_line(str(file.relative_to(str(source))), 300)
-    seen = None if file is None else pictures.photograph(file)
+    name = found.names[place] if file is None else file.name
+    seen = None if file is None else file.picture
     seen = seen or pictures.sample(data.x_test[place], data.scaling.divisor)
     return Off(name, *_said(found, place, outputs), seen)
 

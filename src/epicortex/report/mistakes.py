@@ -18,6 +18,7 @@ from epicortex.errors import EpiCortexError
 from epicortex.evaluation import figures
 from epicortex.report import amounts, origins, pictures
 from epicortex.report.amounts import Judged
+from epicortex.report.origins import Origin
 from epicortex.report.pictures import Picture
 from epicortex.run import own_data
 from epicortex.text import one_line
@@ -155,11 +156,11 @@ def look(
         return one_line(str(error), 400)
     if (why := _unfit(champion, data)) is not None:
         return why
+    own = run.config.data
+    options = DataOptions(**own.model_dump(exclude={"source", "directory"}))
     if data.task != "classes":
-        own = run.config.data
-        options = DataOptions(**own.model_dump(exclude={"source", "directory"}))
         return amounts.examine(champion, data, own.source, options)
-    return examine(champion, data, run.config.data.source)
+    return examine(champion, data, own.source, options)
 
 
 def _unfit(champion: Champion, data: DataSet) -> str | None:
@@ -174,7 +175,9 @@ def _unfit(champion: Champion, data: DataSet) -> str | None:
     return None
 
 
-def examine(champion: Champion, data: DataSet, source: str | None = None) -> Tested:
+def examine(
+    champion: Champion, data: DataSet, source: str | None = None, options: DataOptions | None = None
+) -> Tested:
     """The champion on the test part of a data set; `source` is where its files may be."""
     from epicortex.champion.module import Classifier
 
@@ -187,13 +190,12 @@ def examine(champion: Champion, data: DataSet, source: str | None = None) -> Tes
     worst = order[(taken != labels)[order]][:MOST_WRONG].tolist()
     suspects = suspected(probabilities, labels)[:MOST_SUSPECTS]
     shown = {*worst, *(place for place, _ in suspects)}
-    files = origins.found(classifier, data, sorted(shown), source)
+    files = origins.found(classifier, data, sorted(shown), source, options)
 
     def wrong(place: int, instead: int, picture: bool) -> Wrong:
         file, sure = files.get(place), float(probabilities[place, instead])
         seen = _picture(data, place, file) if picture else None
-        name = None if file is None else one_line(str(file.relative_to(str(source))), 300)
-        return Wrong(place, classes[labels[place]], classes[instead], sure, seen, name)
+        return Wrong(place, classes[labels[place]], classes[instead], sure, seen, file.name if file else None)
 
     tested = Tested(
         figures=figures.counted(taken, labels, number),
@@ -233,7 +235,7 @@ def suspected(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> 
     return [(int(place), int(instead[place])) for place in order]
 
 
-def _picture(data: DataSet, place: int, file: Path | None) -> Picture | None:
+def _picture(data: DataSet, place: int, file: Origin | None) -> Picture | None:
     """The sample as its file shows it, in its own proportions, or else as the network sees it."""
-    seen = None if file is None else pictures.photograph(file)
+    seen = None if file is None else file.picture
     return seen or pictures.sample(data.x_test[place], data.scaling.divisor)
