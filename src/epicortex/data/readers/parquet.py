@@ -105,7 +105,11 @@ def _table(pyarrow: Any, path: Path, names: Sequence[str], options: DataOptions)
             raise DataError(
                 f"{path} claims {rows} rows, {max(room, claimed) >> 20} MB: more than data.max_bytes allows"
             )
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    texts = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+    ]
     with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
         return file.read(columns=list(names))
 
