@@ -28,13 +28,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from epicortex.data import DataOptions, DataSet, catalog, load, read_image
+from epicortex.data.columns import Column, Columns
 from epicortex.data.readers.arrays import from_arrays
 from epicortex.data.readers.builtin import BuiltIn
 from epicortex.data.readers.cifar import BATCHES, decode_python, read_archive, read_binary
+from epicortex.data.readers.frames import cells_of, label_texts
 from epicortex.data.readers.idx import read_mnist
 from epicortex.data.readers.mat import read_svhn
 from epicortex.data.readers.npz import from_npz
-from epicortex.data.readers.parquet import from_parquet
+from epicortex.data.readers.parquet import from_parquet, read_columns
 from epicortex.data.readers.pictures import look
 from epicortex.data.readers.table import from_csv
 from epicortex.errors import DataError
@@ -181,6 +183,12 @@ def _parquet() -> bytes:
     return out.getvalue()
 
 
+def _champions_columns(path: Path) -> tuple[object, list[str]]:
+    """What `predict` and `evaluate` read."""
+    columns = read_columns(path, [*"ab", "label"])
+    return cells_of(columns, Columns((Column("a"), Column("b"))), path), label_texts(columns.get("label", []))
+
+
 def _csv() -> bytes:
     return b'a,"b",label\n' + b"".join(f"{n},{n / 3},{'xy'[n % 2]}\n".encode() for n in range(8))
 
@@ -236,6 +244,7 @@ READERS = [
     Reader("npz, changed inside", lambda: _npy(X), lambda path: from_npz(path, options=OPTIONS), _around_npy),
     Reader("csv", _csv, lambda path: from_csv(path, options=OPTIONS)),
     Reader("parquet", _parquet, lambda path: from_parquet(path, options=OPTIONS)),
+    Reader("parquet of a champion", _parquet, _champions_columns),
     Reader("PNG", _picture("PNG"), _read_picture),
     Reader("PNG, meant", _picture("PNG"), _read_picture, _with_checksums),
     Reader("PNG with a palette, meant", _picture("PNG", "P"), _read_picture, _with_checksums),

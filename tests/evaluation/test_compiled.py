@@ -195,6 +195,21 @@ def test_without_the_library_auto_is_torch_and_a_native_run_is_refused(tmp_path:
     assert read_run(tmp_path / "torch").config.training.backend == "torch"
 
 
+def test_a_worker_without_the_library_ends_the_run_with_the_reason(tmp_path: Path) -> None:
+    """As on a machine of a cluster where it was not built: never a silent fallback."""
+    code = (
+        "import os, sys; from epicortex import native; from epicortex.cli import main\n"
+        "assert native.available(); os.environ['EPICORTEX_NATIVE_LIBRARY'] = sys.argv[1]\n"
+        "words = '--preset layered --engine processes --workers 1 --generations 1 --quiet'.split()\n"
+        "sys.exit(main(['evolve', 'digits', *words, '--out', sys.argv[2]]))"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "nowhere.so"), str(tmp_path / "run")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 4, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "native arithmetic" in line)
+    assert "this run trains on native arithmetic, which is not there (the native library" in line
+
+
 #: As little work as there is: portable code is slow where fused multiply-adds are emulated.
 _RUNS = {
     "layered": "--preset layered --evolution.initial-networks 4 --evolution.max-networks 6 "

@@ -92,20 +92,23 @@ def _table(pyarrow: Any, path: Path, names: Sequence[str], options: DataOptions)
     Texts are read as dictionaries: one that a million rows share stays one text.
     """
     with pyarrow.parquet.ParquetFile(path) as file:
+        # Nothing is asked of the column of a group: the library would end this process if it is damaged.
         leaves = [file.metadata.schema.column(place) for place in range(file.metadata.num_columns)]
-        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
-        claimed = sum(group.total_byte_size for group in groups)
-        rows = file.metadata.num_rows
-        room = rows * _LABEL_BYTES + sum(
-            group.column(place).num_values * max(4, leaf.length)
-            for group in groups
-            for place, leaf in enumerate(leaves)
+        rows, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
+        claimed = sum(file.metadata.row_group(index).total_byte_size for index in groups)
+        nested = [name for name in names if file.schema_arrow.field(name).type.num_fields]
+    if nested:
+        raise ValueError(f"the column {nested[0]!r} holds lists, neither numbers nor texts")
+    room = rows * (_LABEL_BYTES + sum(max(4, leaf.length) for leaf in leaves if leaf.path in names))
+    if max(room, claimed) > options.max_bytes:
+        raise DataError(
+            f"{path} claims {rows} rows, {max(room, claimed) >> 20} MB: more than data.max_bytes allows"
         )
-        if max(room, claimed) > options.max_bytes:
-            raise DataError(
-                f"{path} claims {rows} rows, {max(room, claimed) >> 20} MB: more than data.max_bytes allows"
-            )
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    texts = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+    ]
     with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
         return file.read(columns=list(names))
 
@@ -156,8 +159,6 @@ def _cells(column: Any, kind: str) -> np.ndarray:
 
 def _labels(column: Any) -> Sequence[Any] | np.ndarray:
     """Names that many rows share stay one object each; numbers stay in an array."""
-    if column.type.num_fields:
-        raise ValueError("nested values are neither numbers nor texts")
     if not hasattr(column.type, "index_type"):
         numbers: np.ndarray = column.to_numpy()
         if column.null_count == 0 and numbers.dtype.kind in "biuf":
