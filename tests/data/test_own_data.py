@@ -387,7 +387,7 @@ def test_small_and_uneven_classes_are_told_and_tiny_ones_refused(tmp_path: Path)
     ("make", "says"),
     [
         (lambda root: root.mkdir(), "no class folders"),
-        (lambda root: put(root / "a.png"), "no class folders"),
+        (lambda root: put(root / "a.png"), "holds pictures, but no class folders: make one folder for each"),
         (lambda root: (root / "cat").mkdir(parents=True), "no class folders"),
         (lambda root: fill(root, ("cat",)), "only the class cat"),
         (lambda root: (fill(root / "train"), fill(root / "test", ("cat", "emu"))), "test/ has the class emu"),

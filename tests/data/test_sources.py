@@ -86,7 +86,9 @@ def test_columns_of_any_name_and_names_without_endings(tmp_path: Path) -> None:
         (f"{n:03}", DIGITS.target[n] % 2, f"w{n % 7}", "test" if n % 4 == 0 else "train") for n in range(120)
     ]
     table(folder / "labels.csv", ("id", "odd", "writer", "split"), rows)
-    with pytest.raises(DataError, match=r"no class folders|only the class"):
+    with pytest.raises(
+        DataError, match=r"no column of labels\.csv names pictures.*--data\.image-column says"
+    ):
         opened(folder, tmp_path)
     with pytest.raises(
         DataError, match=r"which column is the class\? give --data\.label-column, one of odd, writer"
@@ -96,6 +98,47 @@ def test_columns_of_any_name_and_names_without_endings(tmp_path: Path) -> None:
     assert (len(data.x_train), len(data.x_test)) == (90, 30)
     with pytest.raises(DataError, match="no column 'nix'; it has id, odd"):
         opened(folder, tmp_path, image_column="nix")
+
+
+def test_a_column_that_is_asked_for_goes_before_folders_and_one_that_is_not_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "plates"
+    rows = []
+    for number in range(120):
+        place = folder / f"plate {number % 3}" / f"{number:03}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        digit(number).save(place)
+        rows.append((f"{place.parent.name}/{place.name}", f"digit {DIGITS.target[number]}"))
+    table(folder / "labels.csv", ("file", "shows"), rows)
+    by_folder = opened(folder, tmp_path)
+    assert by_folder.classes == ("plate 0", "plate 1", "plate 2")
+    assert "labels.csv names pictures, too, but their folders are taken for their classes" in "\n".join(
+        by_folder.notes
+    )
+    assert pairs(opened(folder, tmp_path, label_column="shows")) == expected()
+    with pytest.raises(DataError, match=r"no column 'show' \(did you mean shows\?\); it has file, shows"):
+        opened(folder, tmp_path, label_column="show")
+    (folder / "labels.csv").unlink()
+    with pytest.raises(DataError, match="holds no CSV file that names pictures and has the column 'shows'"):
+        opened(folder, tmp_path, label_column="shows")
+
+
+def test_parts_without_folders_of_classes_are_not_the_classes(tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    for number in range(60):
+        place = folder / ("test" if number % 5 == 0 else "train") / f"{number:03}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        digit(number).save(place)
+    with pytest.raises(
+        DataError, match=r"has test/, train/, but no folders of classes.*put a CSV file beside"
+    ):
+        opened(folder, tmp_path)
+    rows = [(f"{number:03}.png", f"digit {DIGITS.target[number]}") for number in range(60)]
+    table(folder / "labels.csv", ("file", "shows"), rows)
+    assert pairs(opened(folder, tmp_path)) == expected(60)
+    table(folder / "sample.csv", ("file", "shows"), rows)
+    with pytest.raises(DataError, match=r"give that file \(labels\.csv, sample\.csv\)"):
+        opened(folder, tmp_path)
+    assert pairs(opened(folder / "labels.csv", tmp_path)) == expected(60)
 
 
 def test_a_csv_names_nothing_outside_of_its_folder(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from epicortex.data.readers.builtin import BuiltIn, locate, missing_error, prepa
 from epicortex.data.readers.folder import from_folder
 from epicortex.data.readers.frames import NAME, is_frame, parted
 from epicortex.data.readers.items import from_collections, is_collection
-from epicortex.data.readers.labelled import from_labels, labels_beside
+from epicortex.data.readers.labelled import from_labels, labels_beside, names_pictures
 from epicortex.data.readers.npz import from_npz
 from epicortex.data.readers.parquet import from_parquet
 from epicortex.data.readers.table import from_csv
@@ -109,14 +109,20 @@ def _plan(
 def listed(folder: Path, options: DataOptions) -> Listing:
     """The pictures of a folder: by a CSV file in it that names them, or by the folders they are in."""
     table = labels_beside(folder)
-    asked = options.image_column is not None or options.group_column is not None
+    asked = any((options.image_column, options.group_column, options.label_column))
     if table is not None and (asked or len(class_folders(folder)) < 2):
         found = from_labels(table, options)
         if found is not None:
             return replace(found, root=folder, name=folder.resolve().name)
-    if options.group_column is not None:
-        raise DataError(f"{folder} holds no CSV file with the column {options.group_column!r} in it")
-    return scan(folder, options.group_level)
+    if (column := options.group_column or options.label_column) is not None:
+        raise DataError(f"{folder} holds no CSV file that names pictures and has the column {column!r}")
+    found = scan(folder, options.group_level)
+    if table is not None and names_pictures(table, options):
+        found.notes.append(
+            f"{table.name} names pictures, too, but their folders are taken for their classes; "
+            "--data.label-column says which column of it to take instead"
+        )
+    return found
 
 
 def _from_archive(

@@ -76,6 +76,11 @@ def scan(root: Path, group_level: int | None = None) -> Listing:
     tops = _folders(root, ignored)
     # A folder train/ with pictures of trains in it is a class; one with folders in it is a part.
     split = any(SPLITS.get(top.name.lower()) == "train" and _folders(top, Counter()) for top in tops)
+    if len(tops) > 1 and not split and not class_folders(root):
+        raise DataError(
+            f"{root} has {listing([f'{top.name}/' for top in tops])}, but no folders of classes in them"
+            f"{_unlabelled(root)}"
+        )
     for top in tops:
         part = SPLITS.get(top.name.lower()) if split else "train"
         if part is None:
@@ -92,6 +97,8 @@ def scan(root: Path, group_level: int | None = None) -> Listing:
                 found.groups.update({path: _group(path, folder, group_level) for path, _ in files})
             found.files.setdefault(part, []).extend(files)
     if not any(found.files.values()):
+        if next(_pictures(root, root.resolve(), Counter()), None) is not None:
+            raise DataError(f"{root} holds pictures, but no class folders{_unlabelled(root)}")
         raise DataError(
             f"{root} holds no class folders with pictures: make one folder for each class, "
             f"with {', '.join(sorted(ENDINGS))} files in it{_found(ignored)}"
@@ -104,9 +111,32 @@ def scan(root: Path, group_level: int | None = None) -> Listing:
             f"{', '.join(sorted(ENDINGS))} are read; convert them, or remove the folder"
         )
     found.files = {part: files for part, files in found.files.items() if files}
+    classes = {label for _, label in found.files["train"]}
+    if len(classes) == 1 and _tables(root):
+        raise DataError(f"{root} has pictures in the only folder {listing([*classes])}/{_unlabelled(root)}")
     if ignored:
         found.notes.append(f"ignored: {_counted(ignored)}")
     return found
+
+
+def _tables(root: Path) -> list[str]:
+    return sorted(path.name for path in root.glob("*.csv") if not is_hidden(path.name))
+
+
+def _unlabelled(root: Path) -> str:
+    """What to do with pictures of which nothing says what they show."""
+    tables = _tables(root)
+    if len(tables) > 1:
+        return f": if a CSV file says what they show, give that file ({listing(tables)})"
+    if tables:
+        return (
+            f", and no column of {shown(tables[0])} names pictures with their endings: --data.image-column "
+            "says which column names them"
+        )
+    return (
+        ": make one folder for each class, or put a CSV file beside them with a column that names the "
+        "pictures and one that says what each shows"
+    )
 
 
 def _group(path: Path, folder: Path, level: int) -> str:
@@ -130,8 +160,10 @@ def _found(ignored: Counter[str]) -> str:
 
 
 def class_folders(root: Path) -> list[Path]:
-    """The visible folders in a folder, each of which may be a class."""
-    return _folders(root, Counter())
+    """The visible folders that may be classes: none where all are parts, without folders in them."""
+    tops = _folders(root, Counter())
+    parts = all(top.name.lower() in SPLITS for top in tops)
+    return [] if parts and not any(_folders(top, Counter()) for top in tops) else tops
 
 
 def _folders(folder: Path, ignored: Counter[str]) -> list[Path]:

@@ -21,7 +21,7 @@ from epicortex.data.readers.pictures import Item
 from epicortex.data.readers.table import LABEL_NAMES
 from epicortex.data.scanning import SPLITS, Listing
 from epicortex.data.values import label_kind
-from epicortex.data.wording import listing, shown
+from epicortex.data.wording import column_names, listing, no_column, shown
 from epicortex.errors import DataError
 
 _IMAGES: Final = ("image", "img", "picture", "pixels", "images")
@@ -101,7 +101,7 @@ def _image_column(source: Any, options: DataOptions) -> str:
     kinds = {name: type(source.features[name]).__name__ for name in names}
     found = [name for name in names if kinds[name] == "Image"] or [n for n in names if n.lower() in _IMAGES]
     if not found:
-        raise DataError(f"which column holds pictures? set data.image_column to one of {listing(names, 10)}")
+        raise DataError(f"which column holds pictures? set data.image_column to one of {column_names(names)}")
     return found[0]
 
 
@@ -114,13 +114,13 @@ def _label_column(source: Any, image: str, options: DataOptions) -> str:
         found or [name for name in names if name.lower() in LABEL_NAMES] or (names if len(names) == 1 else [])
     )
     if not found:
-        raise DataError(f"which column is the class? set data.label_column to one of {listing(names, 10)}")
+        raise DataError(f"which column is the class? set data.label_column to one of {column_names(names)}")
     return found[0]
 
 
 def _known(name: str, names: Sequence[str]) -> str:
     if name not in names:
-        raise DataError(f"the data has no column {name!r}; it has {listing(names, 10)}")
+        raise DataError(no_column("the data", name, names))
     return name
 
 

@@ -16,7 +16,7 @@ from epicortex.data.options import DataOptions
 from epicortex.data.readers.pictures import ENDINGS
 from epicortex.data.readers.table import LABEL_NAMES, named_columns, sound_csv
 from epicortex.data.scanning import SPLITS, Listing, pictures_below
-from epicortex.data.wording import listing, shown
+from epicortex.data.wording import column_names, listing, no_column, shown
 from epicortex.errors import DataError
 
 _SPLIT_NAMES = ("split", "subset", "part", "set", "partition")
@@ -38,6 +38,15 @@ def labels_beside(folder: Path) -> Path | None:
     """The CSV file of a folder that has no folders of classes, if there is exactly one; else None."""
     tables = sorted(path for path in folder.glob("*.csv") if not path.name.startswith("."))
     return tables[0] if len(tables) == 1 else None
+
+
+def names_pictures(path: Path, options: DataOptions) -> bool:
+    """Whether a column of a CSV file names pictures."""
+    with sound_csv(path) as rows:
+        header = next(rows, [])
+        some = [row for row in islice(rows, _SOME) if row]
+    sound = all(len(row) == len(header) for row in some)
+    return sound and _image_column(header, some, path, options) is not None
 
 
 def from_labels(path: Path, options: DataOptions) -> Listing | None:
@@ -133,7 +142,7 @@ def _columns(
         others = [place for place in range(len(header)) if place not in (image, group, split)]
         named = [lower.index(name) for name in LABEL_NAMES if name in lower and lower.index(name) in others]
         if not named and len(others) != 1:
-            names = listing([header[place] for place in others], 10)
+            names = column_names([header[place] for place in others])
             raise DataError(f"{path}: which column is the class? give --data.label-column, one of {names}")
         labels = ((named or others)[0],)
     return _Columns(image, labels, group, split)
@@ -141,7 +150,7 @@ def _columns(
 
 def _named(header: Sequence[str], name: str, path: Path) -> int:
     if name not in header:
-        raise DataError(f"{path} has no column {name!r}; it has {listing(header, 10)}")
+        raise DataError(no_column(path, name, header))
     return list(header).index(name)
 
 

@@ -26,7 +26,7 @@ from epicortex.data.readers.rows import (
     survey,
 )
 from epicortex.data.values import encode_labels, label_kind
-from epicortex.data.wording import listing
+from epicortex.data.wording import column_names, listing, no_column
 from epicortex.errors import DataError
 
 __all__ = ["LABEL_NAMES", "from_csv", "label_places", "read_labels", "read_plain", "sound_csv"]
@@ -105,7 +105,7 @@ def label_places(header: Sequence[str], options: DataOptions, path: Path) -> lis
         if name in lower:
             return [lower.index(name)]
     raise DataError(
-        f"{path}: which column is the class? give --data.label-column, one of {listing(header, 10)}"
+        f"{path}: which column is the class? give --data.label-column, one of {column_names(header)}"
     )
 
 
@@ -116,7 +116,7 @@ def named_columns(header: Sequence[str], asked: str, path: Path) -> list[str]:
     names = [name.strip() for name in asked.split(",")]
     strange = [name for name in names if name not in header]
     if strange or len(set(names)) < len(names):
-        raise DataError(f"{path} has no column {(strange or [asked])[0]!r}; it has {listing(header, 10)}")
+        raise DataError(no_column(path, (strange or [asked])[0], header))
     return names
 
 
@@ -124,7 +124,7 @@ def _group_column(header: Sequence[str], options: DataOptions, path: Path) -> in
     if options.group_column is None:
         return None
     if options.group_column not in header:
-        raise DataError(f"{path} has no column {options.group_column!r}; it has {listing(header, 10)}")
+        raise DataError(no_column(path, options.group_column, header))
     return list(header).index(options.group_column)
 
 
