@@ -6,12 +6,15 @@ Colours are roles such as `var(--best)`, which a page fills in for light and dar
 from __future__ import annotations
 
 import html
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 from epicortex.pages.units import Unit
 from epicortex.text import one_line
 
 Figure: TypeAlias = dict[str, Any]
+#: Up to how many generations each has a tick.
+_FEW: Final = 8
 
 
 def axis(title: str) -> Figure:
@@ -23,9 +26,18 @@ def axis(title: str) -> Figure:
     return {"title": {"text": title}}
 
 
-def generation_axis() -> Figure:
-    """The axis of plots whose hover text names the generation once for all series."""
-    return {**axis("generation"), "unifiedhovertitle": {"text": "generation %{x}"}}
+def whole(values: Sequence[int]) -> Figure:
+    """Ticks at whole numbers, where plotly would put some between them.
+
+    >>> whole([1, 3]), whole([1, 90])
+    ({'dtick': 1}, {})
+    """
+    return {"dtick": 1} if values and max(values) - min(values) <= _FEW else {}
+
+
+def generation_axis(generations: Sequence[int] = ()) -> Figure:
+    """The axis of plots over generations; where hover text names one for all series, it says what it is."""
+    return {**axis("generation"), **whole(generations), "unifiedhovertitle": {"text": "generation %{x}"}}
 
 
 def fitness_axis(unit: Unit) -> Figure:

@@ -12,7 +12,7 @@ from typing import Any
 from epicortex.ecosystem.history import History
 from epicortex.ecosystem.plan import Plan
 from epicortex.families.family import Shape
-from epicortex.pages.plots import Figure, axis, fitness_axis, generation_axis, label
+from epicortex.pages.plots import Figure, axis, fitness_axis, generation_axis, label, whole
 from epicortex.pages.units import Unit
 from epicortex.report.legend import (
     REST,
@@ -66,7 +66,7 @@ def fitness(
         ],
         "layout": {
             "hovermode": "x unified",
-            "xaxis": generation_axis(),
+            "xaxis": generation_axis(x),
             "yaxis": fitness_axis(unit),
             **_phases(plans or {}),
         },
@@ -89,18 +89,21 @@ def species(history: History, summary: RunSummary) -> Figure:
         ]
         name = f"{len(summary.species) - len(shown)} smaller ones"
         traces.append(_area(x, y, name, REST, f"<b>{name}</b>, %{{y}} networks in generation %{{x}}"))
+    founded = [line.species_founded for line in history]
+    extinct = [line.species_extinct for line in history]
+    events = []
+    if any(founded) or any(extinct):
+        events.append(_events(history, founded, "founded", "var(--good)", 1))
+        events.append(_events(history, extinct, "extinct", "var(--bad)", -1))
+    ticks = whole([0, *founded, *(-number for number in extinct)])
     return {
-        "data": [
-            *traces,
-            _events(history, "species_founded", "founded", "var(--good)", 1),
-            _events(history, "species_extinct", "extinct", "var(--bad)", -1),
-        ],
+        "data": [*traces, *events],
         "layout": {
             "hovermode": "closest",
             "barmode": "relative",
-            "xaxis": {**axis("generation"), "anchor": "y2"},
-            "yaxis": {**axis("networks"), "domain": [0.32, 1], "rangemode": "tozero"},
-            "yaxis2": {**axis("lost, new"), "domain": [0, 0.22]},
+            "xaxis": {**generation_axis(x), **({"anchor": "y2"} if events else {})},
+            "yaxis": {**axis("networks"), "domain": [0.32 if events else 0, 1], "rangemode": "tozero"},
+            **({"yaxis2": {**axis("lost, new"), "domain": [0, 0.22], **ticks}} if events else {}),
         },
     }
 
@@ -127,7 +130,7 @@ def shapes(summary: RunSummary) -> Figure:
         "data": traces,
         "layout": {
             "hovermode": "closest",
-            "xaxis": axis("generation"),
+            "xaxis": generation_axis(x),
             "yaxis": {**axis("share of all kernels, %"), "range": [0, 100]},
         },
     }
@@ -224,7 +227,7 @@ def seconds(history: History, unit: Unit) -> Figure:
         "layout": {
             "barmode": "stack",
             "hovermode": "x unified",
-            "xaxis": generation_axis(),
+            "xaxis": generation_axis([line.generation for line in history]),
             "yaxis": {**axis("seconds"), "rangemode": "tozero"},
         },
     }
@@ -248,8 +251,7 @@ def _area(x: Sequence[int], y: Sequence[float | None], name: str, role: str, hov
     }
 
 
-def _events(history: History, key: str, name: str, role: str, sign: int) -> Figure:
-    numbers = [getattr(line, key) for line in history]
+def _events(history: History, numbers: Sequence[int], name: str, role: str, sign: int) -> Figure:
     return {
         "type": "bar",
         "x": [line.generation for line in history],

@@ -11,7 +11,7 @@ from typing import Any
 from epicortex.champion.file import Champion
 from epicortex.families.family import Outline
 from epicortex.measures import USUAL
-from epicortex.pages.plots import Figure, axis, fitness_axis, label
+from epicortex.pages.plots import Figure, axis, fitness_axis, label, whole
 from epicortex.pages.units import Unit
 from epicortex.report.figures import number_text
 from epicortex.report.legend import structure_lines
@@ -47,7 +47,10 @@ def sizes(summary: RunSummary, unit: Unit) -> Figure:
     shades = {
         "color": [point.generation for point in summary.points],
         "colorscale": "generations",
-        "colorbar": {"title": {"text": "generation"}},
+        "colorbar": {
+            "title": {"text": "generation"},
+            **whole([point.generation for point in summary.points]),
+        },
         "size": 5,
         "opacity": 0.75,
     }

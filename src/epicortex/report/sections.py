@@ -5,6 +5,7 @@ The sentences of the first section are `narrative`'s, the plots `figures`'.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from epicortex.champion.file import Champion
@@ -236,7 +237,13 @@ def _mutations(material: Material) -> dict[str, Any]:
     seen = sum(row.tried for row in material.summary.attempts.values())
     tried = sum(line.mutations_tried for line in material.history)
     shown = f" Shown are the {count(seen)} whose networks lived on to the next." if seen < tried else ""
+    shown = (
+        shown
+        if seen or not tried
+        else " No network lived on to the next generation after one, so no effect is known."
+    )
     return {
+        "attempts_drawn": bool(rows),
         "heights": {"mutations": 90 + 44 * max(3, len(rows))},
         "mutations_about": f"{plural(tried, 'mutation')} were tried. One is refused where it would found a "
         f"species too many or break a limit, and fails where nothing is possible.{shown} + grows, − shrinks.",
@@ -264,9 +271,20 @@ def _mistakes(material: Material) -> dict[str, Any]:
         "matrix": _cells(tested) if tested.picture is None else [],
         "slanted": max(map(len, tested.classes)) > _SHORT_CLASS,
         "data_about": f"{plural(sum(tested.taught), 'sample')} to learn from and {count(tested.samples)} to "
-        f"test with, in {plural(len(tested.classes), 'class', 'classes')}. The smallest class has "
-        f"{plural(min(tested.taught), 'training sample')}, the largest {count(max(tested.taught))}.",
+        f"test with, in {plural(len(tested.classes), 'class', 'classes')}. {_taught(tested.taught)}",
     }
+
+
+def _taught(numbers: Sequence[int]) -> str:
+    """How many training samples the classes have.
+
+    >>> _taught([3, 3]), _taught([3, 1])
+    ('Each has 3 training samples.', 'The smallest class has 1 training sample, the largest 3.')
+    """
+    least, most = min(numbers), max(numbers)
+    if least == most:
+        return f"Each has {plural(least, 'training sample')}."
+    return f"The smallest class has {plural(least, 'training sample')}, the largest {count(most)}."
 
 
 def _cells(tested: Tested) -> list[list[tuple[int, float]]]:
