@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _PLOT_HEIGHT: Final = 10
 _FEW_ANCESTORS: Final = 12
 _WIDEST: Final = 110
+#: The width of what a line is called.
+_HEADING: Final = 10
 
 
 def add_arguments(parser: Parser) -> None:
@@ -180,7 +183,7 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
     if story.champion is None:
         yield "The first generation is not complete: there is no champion yet."
         return
-    yield from _champion(story.champion)
+    yield from (hanging(line, console.width) for line in _champion(story.champion))
     yield ""
     yield _layers(story.champion.outline)
     yield ""
@@ -211,6 +214,16 @@ def _champion(champion: Champion) -> Iterator[str]:
     for number, line in enumerate(words.details(facts)):
         yield f"{'' if number else 'test':<9} {line}"
     yield f"size      {plural(champion.outline.parameters, 'parameter')}, {champion.outline.key}"
+
+
+def hanging(line: str, width: int) -> str:
+    """A line with a heading, broken so that the heading stands alone on the left.
+
+    >>> print(hanging("test      recall: cats 80 %, dogs 70 %", 28))
+    test      recall: cats 80 %,
+              dogs 70 %
+    """
+    return textwrap.fill(line, width, subsequent_indent=" " * _HEADING, break_on_hyphens=False)
 
 
 def _layers(outline: Outline) -> Table:
