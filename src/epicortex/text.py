@@ -143,6 +143,20 @@ def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str | No
     return close[0] if close else None
 
 
+def apart(names: Sequence[str], most: int = 12) -> list[str]:
+    """Names without a long beginning that all of them share: where there is little room, the rest says more.
+
+    >>> apart(["leaf of Quercus robur", "leaf of Quercus rubra"]), apart(["cats", "cars"])
+    (['… robur', '… rubra'], ['cats', 'cars'])
+    """
+    ends = min(names, default=""), max(names, default="")  # what these share, all share
+    same = next((at for at, pair in enumerate(zip(*ends, strict=False)) if pair[0] != pair[1]), 0)
+    start = ends[0][: ends[0].rfind(" ", 0, same) + 1]
+    if len(start) < most:
+        return list(names)
+    return [f"… {name[len(start) :]}" for name in names]
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """What a message that refuses a name ends with; nothing where no name is near.
 

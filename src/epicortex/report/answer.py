@@ -23,7 +23,7 @@ _ADVICE: Final = (
 #: From how many times the samples of the smallest class on classes are called uneven.
 _UNEVEN: Final = 2
 #: From here on numbers are written in millions.
-_MANY: Final = 10_000_000
+_MANY: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

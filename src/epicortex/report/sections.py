@@ -17,7 +17,7 @@ from epicortex.report.material import Material
 from epicortex.report.mistakes import Tested
 from epicortex.report.summary import kernel_counts
 from epicortex.storage.folder import is_own
-from epicortex.text import NOTHING, count, duration, listed, one_line, plural, share, times
+from epicortex.text import NOTHING, apart, count, duration, listed, one_line, plural, share, times
 
 #: In the order of the reader: the answer, the model, and then how it came about.
 NAMES: Final = {
@@ -270,6 +270,7 @@ def _mistakes(material: Material) -> dict[str, Any]:
         f"accuracy of {ACCURACY.text(tested.accuracy)}.",
         "matrix": _cells(tested) if tested.picture is None else [],
         "slanted": max(map(len, tested.classes)) > _SHORT_CLASS,
+        "short": dict(zip(tested.classes, apart(tested.classes), strict=True)),
         "data_about": f"{plural(sum(tested.taught), 'sample')} to learn from and {count(tested.samples)} to "
         f"test with, in {plural(len(tested.classes), 'class', 'classes')}. {_taught(tested.taught)}",
     }
