@@ -112,6 +112,7 @@ def test_more_pictures_than_a_batch_keep_their_order(
         (["a.png", "--json", "--csv"], "cannot be had together"),
         (["nowhere.png"], "nowhere.png is not there"),
         (["."], ". holds no pictures"),
+        (["new.zip"], "new.zip is an archive: unpack it and give the folder"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_code_2(

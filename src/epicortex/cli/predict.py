@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--json and --csv cannot be had together")
     classifier = _loaded(arguments.run)
     shape = classifier.input_shape
-    found = list(_tables(arguments.files, shape[0]) if len(shape) == 1 else _files(arguments.files))
+    table = classifier.facts.table
+    columns = shape[0] if table is None else len(table.columns)
+    found = list(_tables(arguments.files, columns) if len(shape) == 1 else _files(arguments.files))
     write = _writers(classifier.facts.task)["json" if arguments.json else "csv" if arguments.csv else "table"]
     unreadable = 0
     with warnings.catch_warnings():
@@ -150,13 +152,17 @@ def _rows(classifier: Classifier | Portable, path: Path, trouble: str | None) ->
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
     """Every file named, and every picture in every folder named; a path that gives none comes with why."""
+    from epicortex.data.readers.archive import is_archive
     from epicortex.data.readers.pictures import ENDINGS
     from epicortex.data.scanning import pictures_below
 
     for path in paths:
         if not path.is_dir():
             table = path.suffix.lower() in (".csv", ".parquet", ".npz")
-            yield path, f"{path} is a table, but this champion takes pictures" if table else None
+            trouble = f"{path} is a table, but this champion takes pictures" if table else None
+            if is_archive(path):
+                trouble = f"{path} is an archive: unpack it and give the folder (evaluate takes archives)"
+            yield path, trouble
             continue
         pictures = pictures_below(path)
         if not pictures:
