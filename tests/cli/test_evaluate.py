@@ -14,12 +14,18 @@ from PIL import Image
 
 from epicortex.champion.evaluating import Evaluation, evaluate
 from epicortex.champion.exporting import export
+from epicortex.champion.judging import Quantities, judged
 from epicortex.champion.module import load
+from epicortex.cli import main
+from epicortex.cli.judged import quantities_rows
+from epicortex.data import Scaling
 from epicortex.errors import DataError
 from tests.champions import make_champion
 from tests.cli.conftest import Here
+from tests.report.world import pretended_run
 
 CLASSES = ("cat", "dog", "Zürich")
+TARGETS = Scaling(1.0, (2.0, 1.0), (1.0, 3.0))
 
 
 @pytest.fixture
@@ -65,6 +71,38 @@ def test_people_see_figures_classes_matrix_and_mistakes(here: Here, model: Path,
     rows = list(csv.DictReader(io.StringIO(here("evaluate", str(model), str(pictures), "--csv"))))
     assert len(rows) == 16
     assert {row["class"] for row in rows} == set(CLASSES)
+
+
+def test_samples_that_were_learnt_from_are_told(
+    tmp_path: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.warns(RuntimeWarning):
+        run = pretended_run(tmp_path / "run", data=str(pictures), evolution__generations=1)
+    told = "the champion has learnt from most of these samples, so its figures here flatter"
+    assert main(["evaluate", str(run), str(pictures), "--json"]) == 0
+    assert told in capsys.readouterr().err
+    pictures.rename(tmp_path / "others")
+    assert main(["evaluate", str(run), str(tmp_path / "others")]) == 0
+    assert told not in capsys.readouterr().err
+    digits = pretended_run(tmp_path / "digits", evolution__generations=1)
+    assert main(["evaluate", str(digits), "digits"]) == 0
+    assert told not in capsys.readouterr().err
+
+
+def test_mistakes_of_numbers_stand_in_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = judged(
+        replace(make_champion((4,)).facts, task="regression", classes=("cm", "kg"), targets=TARGETS),
+        ["a", "b"],
+        np.array([[1.0, -2.0], [3.0, 5.0]]),
+        np.array([[1.5, -2.0], [9.0, 4.0]]),
+        [],
+    )
+    assert isinstance(found, Quantities)
+    _, tables = quantities_rows(found, 1)
+    assert tables[-1] == (
+        "the one that is furthest off",
+        [("file", "cm", "answer", "kg", "answer"), ("b", "3", "9", "5", "4")],
+    )
 
 
 def test_what_cannot_be_evaluated_is_one_line(

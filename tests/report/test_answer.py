@@ -155,7 +155,7 @@ def test_files_are_named_where_a_table_has_the_labels_and_in_archives(kind: str,
     source = {"folder": root, "csv": root / "labels.csv", "zip": tmp_path / "scans.zip"}[kind]
     if kind == "zip":
         shutil.make_archive(str(root), "zip", tmp_path, "scans")
-    changes = {"evolution__generations": 1, "data__image_size": [8, 8]}
+    changes: dict[str, Any] = {"evolution__generations": 1, "data__image_size": [8, 8]}
     with pytest.warns(RuntimeWarning):
         run = pretended_run(tmp_path / "run", data=str(source), **changes)
     tested = read(run).tested

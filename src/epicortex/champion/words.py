@@ -123,7 +123,11 @@ def recalls(test: Tested, classes: Sequence[str], most: int = _FEW) -> str:
     known = [(value, place) for place, value in enumerate(test.recall()) if value is not None]
     shown = known if len(known) <= 2 * most else sorted(known)[:most]
     text = ", ".join(f"{clean(classes[place])} {percent(value)}" for value, place in shown)
-    return text if len(shown) == len(known) else f"{text}; the other {len(known) - len(shown)} more"
+    return (
+        text
+        if len(shown) == len(known)
+        else f"{text}; of the other {len(known) - len(shown)} classes at least as much"
+    )
 
 
 def warnings(test: Tested, classes: Sequence[str]) -> list[str]:

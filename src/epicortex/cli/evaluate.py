@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli import judged
 from epicortex.cli.parsing import Parser, UsageError
-from epicortex.text import NOTHING, cell, clean, json_text, percent
+from epicortex.text import NOTHING, apart, cell, clean, json_text, percent, shell
 
 if TYPE_CHECKING:
     from epicortex.champion.evaluating import Evaluation
@@ -56,6 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
     found = evaluate(
         arguments.run, arguments.data, part=arguments.part, options=options, data_dir=arguments.data_dir
     )
+    if _has_learnt(arguments.run, arguments.data, len(_names(found))):
+        print(
+            "epicortex: the champion has learnt from most of these samples, so its figures here flatter; "
+            f"{shell(['epicortex', 'show', str(arguments.run)])} has those of its test set",
+            file=sys.stderr,
+        )
     how = "json" if arguments.json else "csv" if arguments.csv else "text"
     if isinstance(found, Quantities):
         own = judged.quantities_json, judged.quantities_csv, judged.quantities_rows
@@ -74,6 +80,24 @@ def run(arguments: argparse.Namespace) -> int:
     for reason in found.unreadable:
         print(f"epicortex: {clean(reason)}", file=sys.stderr)
     return 2 if found.unreadable else 0
+
+
+def _names(found: Any) -> Sequence[Any]:
+    names: Sequence[Any] = found.answers if hasattr(found, "answers") else found.names
+    return names
+
+
+def _has_learnt(run: Path, data: str, samples: int) -> bool:
+    """Whether these are the samples of the run itself, and not only those of its test set."""
+    from epicortex.run.record import load_champion, read_run
+
+    if not (run / "config.toml").is_file():
+        return False
+    source, facts = read_run(run).config.data.source, load_champion(run).facts
+    if source is None or Path(source).expanduser().resolve() != Path(data).expanduser().resolve():
+        return False
+    test = facts.test or facts.regression or facts.labels
+    return test is None or samples > test.samples
 
 
 def _write(found: Any, how: str, worst: int, plain: Any, rows: Any, told: Any) -> None:
@@ -143,7 +167,7 @@ def _lines(found: Evaluation, worst: int) -> list[str]:
         lines += ["", "what each class (row) was taken for (column)", *_aligned(_matrix_rows(found))]
     mistakes = found.mistakes()
     if mistakes and worst:
-        title = f"the {min(worst, len(mistakes))} mistakes it was surest of, of {len(mistakes)}"
+        title = judged.surest(min(worst, len(mistakes)), len(mistakes))
         lines += ["", title, *_aligned(_mistake_rows(found, worst))]
     return lines
 
@@ -170,7 +194,7 @@ def _class_rows(found: Evaluation) -> list[Sequence[str]]:
 
 
 def _matrix_rows(found: Evaluation) -> list[Sequence[str]]:
-    names = [_short(name) for name in found.classes]
+    names = [_short(name) for name in apart(found.classes)]
     rows: list[Sequence[str]] = [("", *names)]
     for name, row in zip(names, found.confusion.tolist(), strict=True):
         rows.append((name, *(str(value) if value else NOTHING for value in row)))
@@ -204,7 +228,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _number(text: str) -> bool:
-    return text[:1].isdigit() or text == NOTHING
+    return text.removeprefix("-")[:1].isdigit() or text == NOTHING
 
 
 def _write_csv(found: Evaluation) -> None:

@@ -70,11 +70,15 @@ def quantities_rows(found: Quantities, worst: int) -> tuple[list[str], list[tupl
     tables = [("errors, in the units of the targets", rows)]
     if worst:
         first = found.worst()[:worst]
-        off: list[Row] = [("file", *(f"{clean(name)}: is, taken for" for name in found.targets))]
+        heads = [head for name in found.targets for head in (clean(name), "answer")]
+        off: list[Row] = [("file", *heads)]
         for place in first:
             both = zip(found.right[place], found.found[place], strict=True)
-            off.append((clean(found.names[place]), *(f"{plain(is_)}, {plain(for_)}" for is_, for_ in both)))
-        tables.append((f"the {len(first)} that are furthest off", off))
+            off.append((clean(found.names[place]), *(plain(one) for pair in both for one in pair)))
+        one = len(first) == 1
+        tables.append(
+            ("the one that is furthest off" if one else f"the {len(first)} that are furthest off", off)
+        )
     return lines, tables
 
 
@@ -142,8 +146,23 @@ def labelling_rows(found: Labelling, worst: int) -> tuple[list[str], list[tuple[
         for place in wrong[:worst]:
             sets = (found.right[place], found.found[place])
             bad.append((clean(found.names[place]), *(_text(one, found.labels) for one in sets)))
-        tables.append((f"the {min(worst, len(wrong))} surest mistakes, of {len(wrong)}", bad))
+        tables.append((surest(min(worst, len(wrong)), len(wrong)), bad))
     return lines, tables
+
+
+def surest(shown: int, every: int) -> str:
+    """What the list of mistakes is called.
+
+    >>> surest(1, 1), surest(3, 3), surest(10, 33)
+    ('the only mistake', 'all 3 mistakes, the surest first', 'the 10 surest mistakes, of 33')
+    """
+    if every == 1:
+        return "the only mistake"
+    return (
+        f"all {every} mistakes, the surest first"
+        if shown == every
+        else f"the {shown} surest mistakes, of {every}"
+    )
 
 
 def labelling_csv(found: Labelling) -> None:
