@@ -100,6 +100,10 @@ def test_a_model_that_always_says_the_same_is_called_no_better() -> None:
     lines = words.warnings(test, ("cats", "dogs"))
     assert lines[0] == "this is no better than always answering cats"
     assert "never recognised: dogs; --training.class-weights balanced" in lines[1]
+    fair = counted([0] * 60 + [1] * 40 + [1] * 8, [0] * 100 + [1] * 8, 2)
+    (line,) = words.warnings(fair, ("cats", "dogs"))
+    assert line.startswith("always answering cats would be right at least as often; but the mean recall")
+    assert line.replace("\xa0", " ").endswith("is 80.00 %, where one answer alone reaches 50.00 %")
     few = counted([0] * 11 + [1], [0] * 10 + [1, 1], 2)
     assert "12 samples are too few to tell this" in words.warnings(few, ("cats", "dogs"))[0]
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from epicortex.evaluation.tallies import LabelSets, Regressed
 
 _FEW: Final = 5
+#: How far above that of one answer alone a mean recall is worth telling.
+_WORTH: Final = 0.1
 ADVICE: Final = "--training.class-weights balanced or --training.fitness balanced_accuracy may help"
 """What to try where small classes are not recognised."""
 
@@ -130,12 +132,24 @@ def recalls(test: Tested, classes: Sequence[str], most: int = _FEW) -> str:
     )
 
 
+def no_better(test: Tested, common: str) -> str:
+    """What is said of an accuracy that one answer alone would reach; rare classes may still be recognised."""
+    known = [value for value in test.recall() if value is not None]
+    mean = sum(known) / len(known)
+    if mean < 1 / len(known) + _WORTH:
+        return f"this is no better than always answering {common}"
+    return (
+        f"always answering {common} would be right at least as often; but the mean recall of the classes, "
+        f"the balanced accuracy, is {percent(mean)}, where one answer alone reaches {percent(1 / len(known))}"
+    )
+
+
 def warnings(test: Tested, classes: Sequence[str]) -> list[str]:
     """What a person has to know before trusting these figures."""
     lines = []
     common = clean(classes[test.majority])
     if test.accuracy <= test.baseline:
-        lines.append(f"this is no better than always answering {common}")
+        lines.append(no_better(test, common))
     elif not test.beats_baseline:
         lines.append(f"{test.samples:,} samples are too few to tell this from always answering {common}")
     missed = [clean(classes[place]) for place, value in enumerate(test.recall()) if value == 0]
