@@ -68,6 +68,16 @@ def test_why_an_operator_failed_reaches_who_evolves_in_python() -> None:
     assert re.match(r"generation \d: operator broken failed", told[0])
 
 
+def test_the_warning_about_culling_reaches_python_and_names_the_generation_once() -> None:
+    notes = Notes()
+    epicortex.evolve(
+        uneven(), small(**{"evolution.initial_networks": 12, "evolution.max_networks": 2}), watcher=notes
+    )
+    told = [note for note in notes.notes if "more than max_networks (2)" in note]
+    assert told
+    assert all(note.count("generation") == 1 for note in told)
+
+
 def test_each_figure_stands_under_its_name_and_both_are_tested() -> None:
     config = small(**{"training.fitness": "balanced_accuracy"})
     notes = Notes()
