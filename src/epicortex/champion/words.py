@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from epicortex.measures import USUAL, TaskKind, figure, named
-from epicortex.text import clean, markdown, percent, plain
+from epicortex.text import clean, markdown, percent, plain, plural
 
 if TYPE_CHECKING:
     from epicortex.champion.file import Facts
     from epicortex.evaluation.figures import Tested
     from epicortex.evaluation.tallies import LabelSets, Regressed
+    from epicortex.families.family import Outline
 
 _FEW: Final = 5
 #: How far above that of one answer alone a mean recall is worth telling.
@@ -48,6 +49,12 @@ def headline(facts: Facts) -> str:
     if facts.test_accuracy is not None:
         return f"{text}; {named(usual)} {figure(usual, facts.test_accuracy)} on the test set"
     return text
+
+
+def size(outline: Outline) -> str:
+    """How large a network is, and of which species."""
+    work = plural(outline.cost, "multiplication")
+    return f"{plural(outline.parameters, 'parameter')}, {work} for a sample; species {outline.key}"
 
 
 def details(facts: Facts) -> list[str]:
