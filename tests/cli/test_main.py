@@ -221,6 +221,8 @@ def test_help_all_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> Non
     full = capsys.readouterr().out
     for setting in fields.settings().values():
         assert setting.option in full
+        about = full.rsplit(f"  {setting.option} ", 1)[-1].split("\n  --")[0]
+        assert not setting.section or setting.default in (None, "", {}, [], ()) or "default" in about, about
         # What stands in no section has no shorter name.
         assert (setting.option in short) == (not setting.section)
     for option in ("--preset", "--out", "--seed", "--from", "--quiet", "--no-speciation", "--help-all"):

@@ -31,7 +31,8 @@ def test_the_champion_is_a_table_of_layers(finished: Finished, capsys: pytest.Ca
     assert f"{100 * facts.fitness:.2f} % on the validation set" in text
     assert facts.test_accuracy is not None
     assert f"{100 * facts.test_accuracy:.2f} % on the test set" in text
-    assert f"{outline.parameters:,} parameters" in text
+    size = f"{outline.parameters:,} parameters, {outline.cost:,} multiplications for a sample; species"
+    assert size in " ".join(text.split())
     for number, part in enumerate(outline.parts, 1):
         (row,) = [line for line in text.splitlines() if line.startswith(f"{number} {part.kind} ")]
         assert "×".join(map(str, part.output)) in row

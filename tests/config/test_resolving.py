@@ -411,6 +411,13 @@ def test_the_optimiser_has_its_own_defaults_unless_told() -> None:
     assert settings.resolve("paper", {"training.optimiser": "Adam"}).training.optimiser_arguments == {}
 
 
+def test_a_smaller_ecosystem_needs_no_other_number_of_species() -> None:
+    assert settings.resolve("layered", {"evolution.max_networks": 6}).evolution.initial_species == 3
+    assert settings.resolve("layered", {"evolution.initial_networks": 2}).evolution.initial_species == 2
+    asked = {"evolution.max_networks": 6, "evolution.initial_species": 2}
+    assert settings.resolve("layered", asked).evolution.initial_species == 2
+
+
 def test_sections_can_be_made_by_themselves() -> None:
     assert EvolutionConfig(max_networks=10, initial_species=4).species_limit == 5
     assert TrainingConfig().optimiser == "Adadelta"

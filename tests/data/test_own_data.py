@@ -700,6 +700,16 @@ def test_a_csv_with_a_label_column_becomes_a_table(tmp_path: Path) -> None:
     assert chosen.digest == data.digest
 
 
+def test_rows_that_look_like_signals_are_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    waves = np.cumsum(rng.normal(size=(80, 64)), axis=1).astype(np.float32)
+    assert "neighbouring columns are alike, as in signals" in told(
+        load((waves, np.arange(80) % 2), data_dir=tmp_path)
+    )
+    mixed = rng.normal(size=(80, 64)).astype(np.float32)
+    assert "signals" not in told(load((mixed, np.arange(80) % 2), data_dir=tmp_path))
+
+
 def test_whole_number_labels_are_sorted_as_numbers(tmp_path: Path) -> None:
     rows = "".join(f"{n},{n % 11}\n" for n in range(44))
     assert table(tmp_path, "value,class\n" + rows).classes == tuple(map(str, range(11)))

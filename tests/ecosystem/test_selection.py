@@ -232,6 +232,20 @@ def test_a_network_that_drew_itself_gives_a_clone_with_a_kernel_resized() -> Non
     assert family.called("cross") == []
 
 
+def test_the_resized_kernel_of_a_clone_is_an_event_where_its_family_names_it() -> None:
+    class Naming(BeadFamily):
+        def cloned(self, phenotype: Beads, rng: Rng) -> Mutation[Beads]:
+            return Mutation(self.clone(phenotype, rng), "size", "grow", 0)
+
+    before = state(
+        [network(1, "o", relative_fitness=1.0, sizes=(4,)), network(2, "oa", relative_fitness=LITTLE)],
+        average=NEVER_MUTATE,
+    )
+    (child,) = visited(before, Naming()).state.networks[2:]
+    assert child.phenotype.sizes == (5,)
+    assert child.events == (Event("size", "grow", 0, "applied"),)
+
+
 def test_children_start_at_age_0_with_an_average_of_their_own_in_their_parents_species() -> None:
     before = state([network(id, "o" * (1 + id % 2), relative_fitness=0.9) for id in range(1, 41)])
     result = visited(before, BeadFamily())

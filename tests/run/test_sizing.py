@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from epicortex.errors import ConfigError
 from epicortex.evaluation.backprop import Backprop
 from epicortex.families.family import Problem
 from epicortex.families.residual import ResidualFamily
-from epicortex.run import sizing
+from epicortex.run import assembly, sizing
 from epicortex.run.subject import Subject
 
 
@@ -67,6 +68,26 @@ def test_what_measures_the_speed_does_not_diverge_on_numbers_of_images() -> None
         recipe = Backprop(family, config.training, 1)
         engine.prepare(WorkerSetup(recipe=recipe, family=family, data=data))
         assert sizing.measured_speed(config, family, engine, 1, 30_000) > 0
+
+
+def test_a_model_that_is_larger_than_the_champion_is_not_kept_beside_it() -> None:
+    digits = load_digits()
+    data = epicortex.load_data((digits.images[:300], digits.target[:300]))
+    changes = {"evolution.generations": 2, "budget.steps": 3, "training.engine": "serial"}
+    config = epicortex.configure(changes={**changes, "residual.start_parameters": 3000})
+    with pytest.warns(RuntimeWarning):
+        result = epicortex.evolve(data, config, progress=False)
+    subject = Subject.of(data)
+    family = ResidualFamily.from_config(config, subject.problem)
+    recipe = Backprop(family, config.training, 1)
+    by_size = sorted(result.state.networks, key=lambda one: family.parameters(one.phenotype))
+    assert len({one.species for one in by_size}) > 1
+    kept = []
+    for champion in (by_size[0], by_size[-1]):
+        state = replace(result.state, champion=champion)
+        kept.append(len(assembly.smaller_models(state, config, subject, family, recipe)))
+    assert kept[0] == 0
+    assert kept[1] > 0
 
 
 def test_an_evaluator_that_follows_no_plan_is_refused_in_one_line() -> None:

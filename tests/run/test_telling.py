@@ -68,6 +68,16 @@ def test_why_an_operator_failed_reaches_who_evolves_in_python() -> None:
     assert re.match(r"generation \d: operator broken failed", told[0])
 
 
+def test_the_warning_about_culling_reaches_python_and_names_the_generation_once() -> None:
+    notes = Notes()
+    epicortex.evolve(
+        uneven(), small(**{"evolution.initial_networks": 12, "evolution.max_networks": 2}), watcher=notes
+    )
+    told = [note for note in notes.notes if "more than max_networks (2)" in note]
+    assert told
+    assert all(note.count("generation") == 1 for note in told)
+
+
 def test_each_figure_stands_under_its_name_and_both_are_tested() -> None:
     config = small(**{"training.fitness": "balanced_accuracy"})
     notes = Notes()
@@ -100,6 +110,10 @@ def test_a_model_that_always_says_the_same_is_called_no_better() -> None:
     lines = words.warnings(test, ("cats", "dogs"))
     assert lines[0] == "this is no better than always answering cats"
     assert "never recognised: dogs; --training.class-weights balanced" in lines[1]
+    fair = counted([0] * 60 + [1] * 40 + [1] * 8, [0] * 100 + [1] * 8, 2)
+    (line,) = words.warnings(fair, ("cats", "dogs"))
+    assert line.startswith("always answering cats would be right at least as often; but the mean recall")
+    assert line.replace("\xa0", " ").endswith("is 80.00 %, where one answer alone reaches 50.00 %")
     few = counted([0] * 11 + [1], [0] * 10 + [1, 1], 2)
     assert "12 samples are too few to tell this" in words.warnings(few, ("cats", "dogs"))[0]
 

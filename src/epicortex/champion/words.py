@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from epicortex.measures import USUAL, TaskKind, figure, named
-from epicortex.text import clean, markdown, percent, plain
+from epicortex.text import clean, markdown, percent, plain, plural
 
 if TYPE_CHECKING:
     from epicortex.champion.file import Facts
     from epicortex.evaluation.figures import Tested
     from epicortex.evaluation.tallies import LabelSets, Regressed
+    from epicortex.families.family import Outline
 
 _FEW: Final = 5
+#: How far above that of one answer alone a mean recall is worth telling.
+_WORTH: Final = 0.1
 ADVICE: Final = "--training.class-weights balanced or --training.fitness balanced_accuracy may help"
 """What to try where small classes are not recognised."""
 
@@ -46,6 +49,12 @@ def headline(facts: Facts) -> str:
     if facts.test_accuracy is not None:
         return f"{text}; {named(usual)} {figure(usual, facts.test_accuracy)} on the test set"
     return text
+
+
+def size(outline: Outline) -> str:
+    """How large a network is, and of which species."""
+    work = plural(outline.cost, "multiplication")
+    return f"{plural(outline.parameters, 'parameter')}, {work} for a sample; species {outline.key}"
 
 
 def details(facts: Facts) -> list[str]:
@@ -130,12 +139,24 @@ def recalls(test: Tested, classes: Sequence[str], most: int = _FEW) -> str:
     )
 
 
+def no_better(test: Tested, common: str) -> str:
+    """What is said of an accuracy that one answer alone would reach; rare classes may still be recognised."""
+    known = [value for value in test.recall() if value is not None]
+    mean = sum(known) / len(known)
+    if mean < 1 / len(known) + _WORTH:
+        return f"this is no better than always answering {common}"
+    return (
+        f"always answering {common} would be right at least as often; but the mean recall of the classes, "
+        f"the balanced accuracy, is {percent(mean)}, where one answer alone reaches {percent(1 / len(known))}"
+    )
+
+
 def warnings(test: Tested, classes: Sequence[str]) -> list[str]:
     """What a person has to know before trusting these figures."""
     lines = []
     common = clean(classes[test.majority])
     if test.accuracy <= test.baseline:
-        lines.append(f"this is no better than always answering {common}")
+        lines.append(no_better(test, common))
     elif not test.beats_baseline:
         lines.append(f"{test.samples:,} samples are too few to tell this from always answering {common}")
     missed = [clean(classes[place]) for place, value in enumerate(test.recall()) if value == 0]

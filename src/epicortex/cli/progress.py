@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
-from epicortex.text import clean, duration, plural, shell
+from epicortex.text import clean, duration, shell
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -180,12 +180,12 @@ def _conclude(result: Result, folder: Path, *, quiet: bool) -> None:
     from epicortex.ecosystem.history import total_seconds
 
     assert result.champion is not None
-    facts, outline = result.champion.facts, result.champion.outline
+    facts = result.champion.facts
     seconds = total_seconds(result.history)
     print(f"champion  {words.headline(facts)}")
     for number, line in enumerate(words.details(facts)):
         print(f"{'' if number else 'test':<9} {line}")
-    print(f"size      {plural(outline.parameters, 'parameter')}, {outline.key}")
+    print(f"size      {words.size(result.champion.outline)}")
     if not quiet:
         print(f"ended     {result.stop_reason} ({duration(seconds)})")
     print(f"results   {clean(str(folder))}")

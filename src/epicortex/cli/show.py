@@ -213,7 +213,7 @@ def _champion(champion: Champion) -> Iterator[str]:
     yield f"fitness   {words.headline(facts)}"
     for number, line in enumerate(words.details(facts)):
         yield f"{'' if number else 'test':<9} {line}"
-    yield f"size      {plural(champion.outline.parameters, 'parameter')}, {champion.outline.key}"
+    yield f"size      {words.size(champion.outline)}"
 
 
 def hanging(line: str, width: int) -> str:

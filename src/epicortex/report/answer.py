@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from epicortex.champion.file import Champion
+from epicortex.champion.words import no_better
 from epicortex.pages.units import Unit
 from epicortex.report import amounts
 from epicortex.report.amounts import Judged
@@ -118,7 +119,8 @@ def _warnings(tested: Tested) -> Iterator[str]:
     figures = tested.figures
     common = tested.classes[figures.majority]
     if figures.accuracy <= figures.baseline:
-        yield f"This is no better than always answering {common}."
+        text = no_better(figures, common)
+        yield f"{text[:1].upper()}{text[1:]}."
     elif not figures.beats_baseline:
         yield f"{plural(tested.samples, 'sample')} are too few to tell this from always answering {common}."
     never = [row.name for row in tested.rows if row.recall == 0]

@@ -335,13 +335,22 @@ def judged(recipe: Recipe, champion: Champion, subject: Subject) -> tuple[float 
 def smaller_models(
     state: EcosystemState, config: Config, subject: Subject, family: Family[Any], recipe: Recipe
 ) -> list[Champion]:
-    """The best network of every other species that a planned run has polished, tested as the champion is."""
+    """The best network of every other species that a planned run has polished, tested as the champion is.
+
+    One that is larger than the champion in every way is of no use: the champion is fitter.
+    """
     if state.plan is None or state.champion is None:
         return []
     groups = census.by_species(census.evaluated(state.networks))
     others = [group for species, group in groups.items() if species != state.champion.species]
     found = []
+    champion = state.champion.phenotype
     for network in (min(group, key=lambda one: (loss(one), one.id)) for group in others):
+        own = network.phenotype
+        if family.parameters(own) >= family.parameters(champion) and family.cost(own) >= family.cost(
+            champion
+        ):
+            continue
         model = _model(network, state.generation, config, subject, family)
         test, verdict = judged(recipe, model, subject)
         found.append(_model(network, state.generation, config, subject, family, test, verdict))

@@ -144,6 +144,13 @@ def test_a_clone_keeps_all_but_one_kernel_and_its_species(phenotype: Phenotype, 
     resizable = any(KernelOperator().possible(phenotype.genome, way) for way in ("grow", "shrink"))
     assert clone.same_bits(phenotype) == (not resizable)
     assert len(new) == max(0, clone.genome.parameters - phenotype.genome.parameters)
+    named = family_of(phenotype).cloned(phenotype, np.random.default_rng(seed))
+    assert (named is not None) == resizable
+    if named is not None:
+        assert named.phenotype is not None
+        assert named.phenotype.same_bits(clone)
+        grew = clone.genome.parameters > phenotype.genome.parameters
+        assert (named.type, named.direction) == ("kernel", "grow" if grew else "shrink")
 
 
 # ---- key, similarity, settings
