@@ -164,7 +164,7 @@ class _TorchModel:
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         shop = self._shop
-        weight, smoothing = shop.class_weights, shop.training.label_smoothing
+        weight, smoothing = shop.class_weights, shop.training.smoothing(len(shop.spatial))
         return batch_loss(shop.goal.task, self._network(x), y, weight=weight, smoothing=smoothing)
 
 
