@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ _SMALLER: Final = (0.35, 0.7)
 _CLEARLY: Final = 1.0
 #: And by how many it has to be lower than that of the simplest network: structure must pay.
 _PAYS: Final = 2.0
+_PAYS_BOUNDED: Final = 3.0
 
 
 def challengers(config: Config, classes: int) -> int:
@@ -74,7 +76,15 @@ def preferred(best: Individual, networks: Sequence[Individual], family: Family[A
         return best
     simple = [one for one in networks if one.fitness is not None and is_simplest(one, family)]
     first = min(simple, key=lambda one: (loss(one), one.id), default=best)
-    return best if clearly_better(best, first, _PAYS) else first
+    pays = clearly_better(best, first, _PAYS) or clearly_better(
+        _bounded(best), _bounded(first), _PAYS_BOUNDED
+    )
+    return best if pays else first
+
+
+def _bounded(network: Individual) -> Individual:
+    """With losses from 0 to 1: for classes the probability that went to others. No sample weighs much."""
+    return network if network.losses is None else replace(network, losses=-np.expm1(-network.losses))
 
 
 def is_simplest(network: Individual, family: Family[Any]) -> bool:

@@ -21,6 +21,8 @@ CONV_GAIN: Final = math.sqrt(2.0)
 #: that say the same, none may count fully.
 COLUMN_FACTOR: Final = 0.4
 _COLUMNS_TOGETHER: Final = 8.0
+#: The output weights of a linear model begin near zero: whatever is drawn, small steps must first unlearn.
+_LITTLE: Final = 0.1
 OUT_GAIN: Final = math.sqrt(1 / 3)
 
 
@@ -55,9 +57,11 @@ def renewed(genome: Genome, rng: np.random.Generator) -> Genome:
 
 def draw_phenotype(genome: Genome, rng: np.random.Generator) -> Phenotype:
     """A genome with all weights drawn new; along a linear trunk blocks add nothing yet."""
-    return Phenotype(
-        genome, tuple(draw_layer(layer, rng, gamma=_first_factor(genome, layer)) for layer in genome.layers)
-    )
+    genes = []
+    for layer in genome.layers:
+        scale = _LITTLE if genome.trunk == "linear" and layer.role == "out" else 1.0
+        genes.append(draw_layer(layer, rng, gamma=_first_factor(genome, layer), scale=scale))
+    return Phenotype(genome, tuple(genes))
 
 
 def _first_factor(genome: Genome, layer: Layer) -> float:
@@ -67,10 +71,10 @@ def _first_factor(genome: Genome, layer: Layer) -> float:
     return 0.0 if layer.role == "outer" and genome.trunk == "linear" else 1.0
 
 
-def draw_layer(layer: Layer, rng: np.random.Generator, *, gamma: float = 1.0) -> Genes:
+def draw_layer(layer: Layer, rng: np.random.Generator, *, gamma: float = 1.0, scale: float = 1.0) -> Genes:
     """New genes for one layer: weights as He et al. draw them, each by the size of its own kernel."""
     inputs = np.array([max(1, layer.below[0]) * math.prod(kernel) for kernel in layer.kernels])
-    gain = OUT_GAIN if layer.role == "out" else CONV_GAIN
+    gain = (OUT_GAIN if layer.role == "out" else CONV_GAIN) * scale
     weight = draw_weight(layer, gain / np.sqrt(inputs), rng)
     fixed = {"weight": weight, "bias": _filled(layer, 0.0)}
     if layer.role == "out":

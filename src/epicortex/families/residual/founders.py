@@ -30,8 +30,8 @@ _SCARCE: Final = 1.4
 _USED: Final = 0.35
 
 
-#: What a linear model is trained with: small steps, and a decay that holds it back.
-LINEAR: Final = Recipe(rate=0.25, decay=16.0)
+#: What networks on columns begin with: small steps, and a decay that holds a linear model back.
+COLUMNS: Final = Recipe(rate=0.25, decay=16.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,7 @@ def linear_model(problem: Problem, rng: np.random.Generator) -> Phenotype:
     >>> str(linear_model(Problem((4,), 3), np.random.default_rng(1)).genome)
     'columns 4 → out 3'
     """
-    genome = replace(_on_columns(problem, 0, 1), recipe=LINEAR)
-    return draw_phenotype(renewed(genome, rng), rng)
+    return draw_phenotype(renewed(_on_columns(problem, 0, 1), rng), rng)
 
 
 def _on_columns(problem: Problem, blocks: int, width: float) -> Genome:
@@ -190,4 +189,6 @@ def _on_columns(problem: Problem, blocks: int, width: float) -> Genome:
     inner = tuple(range(max(1, round(width))))
     made = (Block(place, inner, plain * len(inner), plain * len(ids)) for place in range(blocks))
     stage = Stage(0, (), ids, plain * len(ids), tuple(made))
-    return Genome(problem.input_shape, (stage,), tuple(range(problem.outputs)), trunk="linear")
+    return Genome(
+        problem.input_shape, (stage,), tuple(range(problem.outputs)), recipe=COLUMNS, trunk="linear"
+    )
