@@ -32,6 +32,7 @@ _USED: Final = 0.35
 
 #: What networks on columns begin with: small steps, and a decay that holds a linear model back.
 COLUMNS: Final = Recipe(rate=0.25, decay=16.0)
+LINEAR: Final = Recipe(rate=0.125, decay=16.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,8 @@ def linear_model(problem: Problem, rng: np.random.Generator) -> Phenotype:
     >>> str(linear_model(Problem((4,), 3), np.random.default_rng(1)).genome)
     'columns 4 → out 3'
     """
-    return draw_phenotype(renewed(_on_columns(problem, 0, 1), rng), rng)
+    genome = replace(_on_columns(problem, 0, 1), recipe=LINEAR)
+    return draw_phenotype(renewed(genome, rng), rng)
 
 
 def _on_columns(problem: Problem, blocks: int, width: float) -> Genome:
