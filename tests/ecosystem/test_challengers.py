@@ -11,7 +11,8 @@ import pytest
 from epicortex.config import Config
 from epicortex.config import resolving as settings
 from epicortex.ecosystem import census
-from epicortex.ecosystem.challengers import judge
+from epicortex.ecosystem.challengers import ChallengerSelection, judge
+from epicortex.ecosystem.comparison import beside
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual
 from epicortex.errors import ConfigError, RunError
@@ -241,3 +242,49 @@ def test_what_cannot_work_is_refused() -> None:
             settings.changed(made, evolution={"speciation": "none"}),
             ResidualFamily.from_config(Config(), Problem((1, 8, 8), 3)),
         )
+
+
+def table_world(**more: Any) -> tuple[Evolution, EcosystemState]:
+    made = settings.resolve(
+        "default",
+        {"evolution.generations": 10, "residual.start_parameters": 900, "budget.siblings": 2, **more},
+    )
+    evolution = Evolution(made, ResidualFamily.from_config(made, Problem((6,), 3)))
+    return evolution, evolution.start()
+
+
+def test_the_cheapest_class_of_a_table_is_a_linear_model_without_challengers() -> None:
+    evolution, state = table_world()
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    groups = census.by_species(evolution.planned(state, plan).networks)
+    assert {species: len(group) for species, group in groups.items()} == {1: 2, 2: 2, 3: 1}
+    assert [str(group[0].phenotype.genome) for group in groups.values()][2] == "columns 6 → out 3"
+    _, alone = table_world(**{"speciation.classes": [1.0]})
+    assert [network.phenotype.genome.stages[0].blocks != () for network in alone.networks] == [True]
+
+
+@pytest.mark.parametrize(("loss", "linear"), [(0.97, True), (0.3, False)])
+def test_more_than_a_linear_model_must_clearly_pay(loss: float, linear: bool) -> None:
+    """Half of the samples speak for the network with blocks, and half against it, but for its gain."""
+    evolution, state = table_world()
+    rng = np.random.default_rng(1)
+    base, noise = rng.uniform(0.9, 1.1, SAMPLES), np.tile([-0.2, 0.2], SAMPLES // 2)
+    first, simple = state.networks[0], state.networks[2]
+    losses = {first.id: loss * base + noise, simple.id: base}
+    networks = [
+        replace(one, fitness=0.5, losses=losses[one.id].astype(np.float32)) for one in (first, simple)
+    ]
+    selection = evolution.strategies.selection
+    assert isinstance(selection, ChallengerSelection)
+    champion = selection.champion(networks, evolution.family)
+    assert champion is not None
+    assert champion.id == (simple.id if linear else first.id)
+
+
+def test_the_linear_model_is_polished_beside_what_leads() -> None:
+    evolution, state = table_world()
+    lead = state.networks[0]
+    kept = beside(state.networks, lead, evolution.family)
+    assert kept is not None
+    assert kept.id == state.networks[2].id

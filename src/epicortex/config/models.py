@@ -40,6 +40,9 @@ MOVED = {
 }
 
 
+#: The usual label smoothing.
+_SMOOTHING = 0.1
+
 Augmentation: TypeAlias = Literal["auto", "rotation", "scale", "colour", "noise", "cutout"]
 
 
@@ -108,8 +111,10 @@ class TrainingConfig(Section):
     """An optimiser begins afresh in each generation, or with what the genes remember (residual with SGD)."""
     decay: Literal["all", "weights"] = "all"
     """Whether weight_decay pulls at everything, or at weights only: not at norms and biases."""
-    label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """How much of the target is spread evenly over all classes while training."""
+    label_smoothing: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
+        0.0, json_schema_extra={"allowed": "a number from 0 to below 1, or auto"}
+    )
+    """How much of the target is spread evenly over all classes while training; auto is 0.1, for tables 0."""
     fitness: str = Field(
         "accuracy",
         pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$",
@@ -163,6 +168,19 @@ class TrainingConfig(Section):
     def measures_augment(self) -> bool:
         """Whether what samples are changed by is still to be found out."""
         return self.augment == ("auto",)
+
+    def smoothing(self, spatial: int) -> float:
+        """The label smoothing for samples of so many spatial dimensions.
+
+        Tables are small and their classes often overlap: there it costs a linear model more than it gives.
+
+        >>> training = TrainingConfig(label_smoothing="auto")
+        >>> training.smoothing(spatial=2), training.smoothing(spatial=0)
+        (0.1, 0.0)
+        """
+        if self.label_smoothing == "auto":
+            return _SMOOTHING if spatial else 0.0
+        return self.label_smoothing
 
     def validation_part(self, samples: int) -> float:
         """The part of so many samples that is kept for validation.

@@ -17,7 +17,7 @@ import numpy as np
 
 from epicortex.config import Config
 from epicortex.ecosystem import census, speciation
-from epicortex.ecosystem.comparison import behind, challengers, clearly_better, loss
+from epicortex.ecosystem.comparison import behind, challengers, clearly_better, is_simplest, loss, preferred
 from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Event, Individual
 from epicortex.ecosystem.strategies import Culled, Register, Selected
@@ -51,11 +51,15 @@ class ChallengerSelection:
         return state
 
     def champion(self, networks: Sequence[Individual], family: Family[Any]) -> Individual | None:
-        """The network with the lowest validation loss; of equals the smaller, then the older."""
+        """The network with the lowest validation loss; of equals the smaller, then the older.
+
+        Where the family knows a simplest network, others must be clearly better than that.
+        """
         scored = census.evaluated(networks)
         if not scored:
             return None
-        return min(scored, key=lambda one: (loss(one), family.parameters(one.phenotype), one.id))
+        best = min(scored, key=lambda one: (loss(one), family.parameters(one.phenotype), one.id))
+        return preferred(best, scored, family)
 
     def prepare(self, state: EcosystemState, *, family: Family[Any]) -> EcosystemState:
         """The population that a plan asks for: challengers at first, siblings when polish begins."""
@@ -108,6 +112,8 @@ class ChallengerSelection:
         failed = 0
         for group in groups.values():
             winner = judge(group)
+            if is_simplest(winner, family):
+                continue  # it is there to be beaten
             for _ in range(challengers(self._config, len(groups))):
                 challenger = self._challenger(winner, state.next_network + len(born), state, family)
                 if challenger is None:

@@ -12,7 +12,7 @@ from typing import Any
 from epicortex.config import Config
 from epicortex.ecosystem.state import EcosystemState, Individual, Species
 from epicortex.errors import ConfigError
-from epicortex.families.family import Family, SizesFounders
+from epicortex.families.family import Family, HasSimplest, SizesFounders
 from epicortex.randomness import generator
 
 
@@ -31,7 +31,9 @@ class CostClasses:
             )
         if ancestor is None and self._config.evolution.start_genome is not None:
             ancestor = family.minimal(generator(self._config.evolution.seed, "founding", network=1))
-        founders = self._founders(family.founder, family.cost) if ancestor is None else [ancestor]
+        founders = [ancestor]
+        if ancestor is None:
+            founders = self._with_simplest(self._founders(family.founder, family.cost), family)
         costs = [family.cost(founder) for founder in founders]
         species = tuple(
             Species(id=place, key=f"about {cost:,} multiplications", founded=0, cost=cost)
@@ -63,6 +65,13 @@ class CostClasses:
             if place == 1:
                 most = round(cost_of(founders[0]) / part)
         return founders
+
+    def _with_simplest(self, founders: list[Any], family: Family[Any]) -> list[Any]:
+        """The cheapest of several classes begins with the family's simplest network, if there is one."""
+        if len(founders) == 1 or not isinstance(family, HasSimplest):
+            return founders
+        simplest = family.simplest(generator(self._config.evolution.seed, "founding", network=len(founders)))
+        return founders if simplest is None else [*founders[:-1], simplest]
 
 
 class ClassRegister:

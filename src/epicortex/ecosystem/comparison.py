@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from epicortex.config import Config
 from epicortex.ecosystem.state import Individual
-from epicortex.families.family import Family
+from epicortex.families.family import Family, HasSimplest
 
 #: The network that is kept beside the leading one costs at most this part of it: the first, else the second.
 _SMALLER: Final = (0.35, 0.7)
 #: By how many standard errors the mean loss has to be lower.
 _CLEARLY: Final = 1.0
+#: And by how many it has to be lower than that of the simplest network: structure must pay.
+_PAYS: Final = 2.0
+_PAYS_BOUNDED: Final = 3.0
 
 
 def challengers(config: Config, classes: int) -> int:
@@ -32,7 +36,7 @@ def loss(network: Individual) -> float:
     return 1.0 - network.fitness
 
 
-def clearly_better(one: Individual, other: Individual) -> bool:
+def clearly_better(one: Individual, other: Individual, errors: float = _CLEARLY) -> bool:
     """Whether the first has a lower loss, by more than chance would give between samples.
 
     >>> from dataclasses import replace
@@ -46,7 +50,7 @@ def clearly_better(one: Individual, other: Individual) -> bool:
     gains = other.losses.astype(np.float64) - one.losses
     gain = float(gains.mean())
     error = float(gains.std()) / math.sqrt(len(gains))
-    return gain > 0 and gain >= _CLEARLY * error
+    return gain > 0 and gain >= errors * error
 
 
 def leading(networks: Sequence[Individual], family: Family[Any]) -> Individual:
@@ -66,8 +70,33 @@ def leading(networks: Sequence[Individual], family: Family[Any]) -> Individual:
     return lead
 
 
+def preferred(best: Individual, networks: Sequence[Individual], family: Family[Any]) -> Individual:
+    """The best of some networks, or the simplest that the family knows, unless more clearly pays."""
+    if is_simplest(best, family):
+        return best
+    simple = [one for one in networks if one.fitness is not None and is_simplest(one, family)]
+    first = min(simple, key=lambda one: (loss(one), one.id), default=best)
+    pays = clearly_better(best, first, _PAYS) or clearly_better(
+        _bounded(best), _bounded(first), _PAYS_BOUNDED
+    )
+    return best if pays else first
+
+
+def _bounded(network: Individual) -> Individual:
+    """With losses from 0 to 1: for classes the probability that went to others. No sample weighs much."""
+    return network if network.losses is None else replace(network, losses=-np.expm1(-network.losses))
+
+
+def is_simplest(network: Individual, family: Family[Any]) -> bool:
+    """Whether a network has the structure of the simplest that its family knows."""
+    return isinstance(family, HasSimplest) and family.is_simplest(network.phenotype)
+
+
 def beside(networks: Sequence[Individual], lead: Individual, family: Family[Any]) -> Individual | None:
-    """The smaller network that is kept with the leading one, if there is any."""
+    """The smaller network that is kept with the leading one, if there is any: the simplest, or another."""
+    simple = [one for one in networks if one.id != lead.id and is_simplest(one, family)]
+    if simple:
+        return simple[0]
     cost = family.cost(lead.phenotype)
     for part in _SMALLER:
         smaller = [one for one in networks if family.cost(one.phenotype) <= part * cost]

@@ -107,7 +107,7 @@ class NativeTrainer:
         if training.class_weights == "balanced":
             weights = class_weights(self.taught, len(data.classes)).tolist()
         self.rate = self.goal.rate(training.optimiser)
-        self.loss = self.goal.native(training.label_smoothing, weights)
+        self.loss = self.goal.native(training.smoothing(len(self.spatial)), weights)
 
     def run(
         self,

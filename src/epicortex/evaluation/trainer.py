@@ -156,7 +156,7 @@ class _TorchModel:
         return scoring.outputs(self._network, chunks, count, self._shop.classes, pace).numpy()
 
     def losses(self, answers: Values, labels: Values) -> NDArray[np.float32]:
-        task, smoothing = self._shop.goal.task, self._shop.training.label_smoothing
+        task, smoothing = self._shop.goal.task, self._shop.training.smoothing(len(self._shop.spatial))
         found = sample_losses(task, torch.from_numpy(answers), torch.from_numpy(labels), smoothing=smoothing)
         return np.asarray(found.numpy(), np.float32)
 
@@ -165,7 +165,7 @@ class _TorchModel:
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         shop = self._shop
-        weight, smoothing = shop.class_weights, shop.training.label_smoothing
+        weight, smoothing = shop.class_weights, shop.training.smoothing(len(shop.spatial))
         return batch_loss(shop.goal.task, self._network(x), y, weight=weight, smoothing=smoothing)
 
 

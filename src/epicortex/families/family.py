@@ -216,6 +216,17 @@ class SizesFounders(Protocol):
         """A network of a sensible shape that nearly fills these limits."""
 
 
+@runtime_checkable
+class HasSimplest(Protocol):
+    """A family in which some problems have a simplest network that may well be the best."""
+
+    def simplest(self, rng: np.random.Generator) -> Any | None:
+        """That network; None where there is no such."""
+
+    def is_simplest(self, phenotype: Any) -> bool:
+        """Whether a network has the structure of the simplest."""
+
+
 @dataclass(frozen=True, slots=True)
 class GraphNode:
     """A node of a network that is drawn as a graph."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+import torch
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epicortex.families.family import Problem, Shape
 from epicortex.families.residual import ResidualFamily, ResidualOptions, sized_founder
+from epicortex.families.residual.network import Network
 from tests.strategies import seeds
 
 SHAPES: list[Shape] = [
@@ -72,6 +74,39 @@ def test_weights_are_drawn_at_the_size_of_their_own_kernel() -> None:
         inputs = layer.below[0] * np.prod(shape)
         drawn = genes.weight[rows][genes.weight[rows] != 0]
         assert drawn.std() == pytest.approx(np.sqrt(2 / inputs), rel=0.05)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_a_founder_for_a_table_begins_as_a_linear_model(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    founder = sized_founder(Problem((9,), 3), rng, max_parameters=2_000)
+    one, other = rng.normal(size=(2, 30, 9)).astype(np.float32)
+    network = Network(founder).eval()
+
+    def answers(x: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return np.asarray(network(torch.from_numpy(x)))
+
+    assert founder.genome.stages[0].blocks
+    np.testing.assert_allclose(answers((one + other) / 2), (answers(one) + answers(other)) / 2, atol=1e-5)
+
+
+def test_the_simplest_network_for_a_table_is_linear_and_others_have_none() -> None:
+    rng = np.random.default_rng(1)
+    simplest = ResidualFamily(Problem((9,), 3)).simplest(rng)
+    assert simplest is not None
+    assert str(simplest.genome) == "columns 9 → out 3"
+    assert simplest.genome.parameters == 2 * 9 + 9 * 3 + 3
+    assert ResidualFamily(Problem((9,), 3), ResidualOptions(max_parameters=40)).simplest(rng) is None
+    assert ResidualFamily(Problem((1, 9), 3)).simplest(rng) is None
+
+
+def test_where_a_table_has_too_many_columns_for_the_limit_few_nodes_look_at_them() -> None:
+    founder = sized_founder(Problem((2_000,), 50), np.random.default_rng(1), max_parameters=30_000)
+    assert founder.genome.parameters <= 30_000
+    assert founder.genome.trunk == "relu"
+    assert founder.genome.stages[0].width > 10
 
 
 def test_where_parameters_are_scarce_and_cost_is_not_they_work_on_larger_maps() -> None:

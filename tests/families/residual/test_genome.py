@@ -17,11 +17,13 @@ from torch import nn
 
 from epicortex.errors import GenomeError
 from epicortex.families.residual import Block, Genome, Recipe, Stage
+from epicortex.families.residual.drawing import draw_phenotype
 from epicortex.families.residual.layers import kernel_mask
 from epicortex.families.residual.network import Network
 from epicortex.families.residual.phenotype import from_arrays, to_arrays
-from epicortex.families.residual.reading import genome_from_dict
-from tests.families.residual.world import PROBLEMS, experienced
+from epicortex.families.residual.programs import operations
+from epicortex.families.residual.reading import genome_from_dict, genome_from_json
+from tests.families.residual.world import PROBLEMS, experienced, family
 from tests.strategies import seeds
 
 STAGE = Stage(1, (2, 1), (2, 3), ((3, 3), (1, 5)), (Block(4, (5,), ((3, 3),), ((1, 1), (3, 3))),))
@@ -53,6 +55,8 @@ def _counted(network: Network, shape: tuple[int, ...]) -> int:
     def watch(unit: Any, _: object, maps: torch.Tensor) -> None:
         nonlocal total
         layer = network.genome.layers[list(network.units).index(unit)]
+        if not layer.sources:
+            return
         entries = int(kernel_mask(layer.kernels).sum()) * unit.weight.shape[1]
         total += entries * maps[0, 0].numel()
 
@@ -123,6 +127,47 @@ def test_whatever_is_not_exactly_a_genome_is_refused(path: tuple[Any, ...], valu
 
     with pytest.raises(GenomeError):
         genome_from_dict(data)
+
+
+OLD = (
+    '{"format":1,"input_shape":[4],"stages":[{"id":7,"stride":[],"ids":[5,6],"kernels":[[],[]],"blocks":'
+    '[{"id":8,"ids":[9],"inner":[[]],"outer":[[],[]]}]}],"out":[1,2,3],"pool":1,'
+    '"recipe":{"rate":1.0,"decay":1.0,"augmentation":1.0}}'
+)
+
+
+def test_a_genome_of_before_is_a_network_with_rectifiers_everywhere() -> None:
+    genome = genome_from_json(OLD)
+
+    assert genome.trunk == "relu"
+    assert json.dumps(genome.to_dict(), separators=(",", ":")) == OLD  # its hash stays what it was
+    assert [type(one).__name__ for one in operations(genome)] == [
+        *("Full", "Norm", "Activation"),
+        *("Full", "Norm", "Activation", "Full", "Norm", "Add", "Activation", "Full"),
+    ]
+    model = Network(draw_phenotype(genome, np.random.default_rng(1))).eval()
+    seen: list[torch.Tensor] = []
+    model.out.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(torch.randn(50, 4, generator=torch.Generator().manual_seed(1)))
+    assert seen[0].min() == 0
+
+
+def test_a_linear_trunk_says_so_and_is_for_the_columns_of_a_table_only() -> None:
+    genome = family("table").minimal(np.random.default_rng(1)).genome
+    data = genome.to_dict()
+
+    assert data["trunk"] == "linear"
+    assert genome_from_dict(json.loads(json.dumps(data))) == genome
+    assert str(genome).startswith("columns 7 → ")
+    for wrong in (
+        {**data, "trunk": "tanh"},
+        {**data, "trunk": ["linear"]},
+        {**data, "input_shape": [6]},
+        {**GENOME.to_dict(), "trunk": "linear"},
+        {**json.loads(OLD), "trunk": "linear"},
+    ):
+        with pytest.raises(GenomeError):
+            genome_from_dict(wrong)
 
 
 def test_a_layer_of_a_billion_weights_is_refused_before_anything_is_allocated() -> None:

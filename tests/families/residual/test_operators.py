@@ -32,6 +32,13 @@ KEEPING = [name for name, operator in OPERATORS.items() if operator.keeps]
 kinds = st.sampled_from(sorted(PROBLEMS))
 
 
+def widened(before: Phenotype, rng: np.random.Generator) -> Phenotype:
+    """With more channels, or over the columns of a table with more nodes inside of a block."""
+    name = "width" if OPERATORS["width"].possible(before.genome, "grow") else "inner"
+    assume(OPERATORS[name].possible(before.genome, "grow"))
+    return OPERATORS[name].apply(before, "grow", rng).phenotype
+
+
 def test_growth_by_all_but_map_sizes_and_reshaping_keeps_the_function() -> None:
     assert KEEPING == ["width", "inner", "block", "kernel", "recipe"]
 
@@ -55,12 +62,21 @@ def test_a_grown_network_computes_what_it_did_before(name: str, seed: int, kind:
             torch.testing.assert_close(now, was, rtol=1e-4, atol=1e-5)
 
 
+def test_columns_of_a_table_neither_come_nor_go() -> None:
+    rng, kin = np.random.default_rng(1), family("table")
+    phenotype = kin.minimal(rng)
+    assert not any(OPERATORS["width"].possible(phenotype.genome, direction) for direction in DIRECTIONS)
+    for _ in range(40):
+        phenotype = kin.mutate(phenotype, grow=0.6, relative_fitness=0.5, rng=rng).phenotype or phenotype
+        assert phenotype.genome.stages[0].ids == tuple(range(7))
+
+
 @given(seeds, kinds)
 @settings(max_examples=30)
 def test_running_statistics_of_what_was_there_go_on_as_before(seed: int, kind: str) -> None:
     before = experienced(kind, seed % 1000)
     rng, x = np.random.default_rng(seed), batch(kind, seed=seed)
-    after = OPERATORS["width"].apply(before, "grow", rng).phenotype
+    after = widened(before, rng)
     old, new = Network(before).train(), Network(after).train()
     old(x)
     new(x)
@@ -124,7 +140,7 @@ def test_directions_are_those_of_the_cost(seed: int, kind: str, name: str) -> No
 
 
 def test_narrowing_removes_the_channels_with_the_smallest_factors() -> None:
-    founder = family("table").minimal(np.random.default_rng(1))
+    founder = family("rectified table").minimal(np.random.default_rng(1))
     entry, *others = founder.genes
     gamma = np.linspace(1, 2, len(entry.bias), dtype=np.float32)
     gamma[2] = 0.01
@@ -183,10 +199,13 @@ def test_momentum_travels_with_the_genes_and_is_zero_in_new_ones(seed: int, kind
     before = with_momentum(network, trained(network, batch(kind)).state)
     assert before.states == ("momentum",)
 
-    after = OPERATORS["width"].apply(before, "grow", np.random.default_rng(seed)).phenotype
+    after = widened(before, np.random.default_rng(seed))
 
     found = {layer.key: (layer, genes) for layer, genes in after.pairs()}
     for layer, genes in before.pairs():
+        if not layer.sources:
+            assert "momentum_weight" not in genes
+            continue
         wider, momentum = found[layer.key][0], found[layer.key][1]["momentum_weight"]
         old = genes["momentum_weight"]
         rows, columns = layer.nodes, layer.below[0]

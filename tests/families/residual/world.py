@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from epicortex.families.family import Direction, Problem
-from epicortex.families.residual import Phenotype, ResidualFamily, ResidualOptions
+from epicortex.families.residual import Block, Genome, Phenotype, ResidualFamily, ResidualOptions, Stage
 from epicortex.families.residual.mutation import operators
 from epicortex.families.residual.network import Network
 from epicortex.families.residual.operators import Operator
@@ -19,15 +19,21 @@ PROBLEMS: Final = {
     "grey image": Problem((1, 8, 8), 10),
     "signal": Problem((2, 24), 3),
     "table": Problem((7,), 3),
+    "rectified table": Problem((7,), 3),
     "volume": Problem((1, 5, 6, 4), 2),
 }
+#: The networks that tables had before they were given linear trunks.
+RECTIFIED: Final = Genome(
+    (7,), (Stage(1, (), tuple(range(9)), ((),) * 9, (Block(2, (1, 2, 3), ((),) * 3, ((),) * 9),)),), (1, 2, 3)
+)
 OPERATORS: Final[dict[str, Operator]] = {o.name: o for o in operators(ResidualOptions())}
 DIRECTIONS: Final[tuple[Direction, ...]] = ("grow", "shrink")
 
 
 def family(kind: str = "image", **options: int | float) -> ResidualFamily:
     settings = {"start_parameters": 900, "kernel_mix": 0.3} | options
-    return ResidualFamily(PROBLEMS[kind], ResidualOptions(**settings))  # type: ignore[arg-type]
+    start = RECTIFIED if kind == "rectified table" else None
+    return ResidualFamily(PROBLEMS[kind], ResidualOptions(**settings), start=start)  # type: ignore[arg-type]
 
 
 def batch(kind: str = "image", samples: int = 6, seed: int = 3) -> Tensor:

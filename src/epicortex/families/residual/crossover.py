@@ -20,6 +20,7 @@ from epicortex.families.residual.surgery import project
 def cross(one: Phenotype, other: Phenotype, *, share: float) -> Phenotype:
     """A child of two networks: the structure of the one with the larger share, kin averaged by their shares.
 
+    Networks of different trunks have no kin, whatever their ids: the same weights mean something else there.
     The averaged norms' means and variances are a guess; whoever trains the child estimates them anew.
     """
     a, b = one.genome, other.genome
@@ -30,7 +31,7 @@ def cross(one: Phenotype, other: Phenotype, *, share: float) -> Phenotype:
         )
     one, other = (parent.without_state("average") for parent in (one, other))
     first, second, part = (one, other, share) if share >= 0.5 else (other, one, 1 - share)
-    relatives = {layer.key: (layer, genes) for layer, genes in second.pairs()}
+    relatives = {layer.key: (layer, genes) for layer, genes in second.pairs() if a.trunk == b.trunk}
     child = []
     for layer, genes in first.pairs():
         relative = relatives.get(layer.key)
@@ -50,8 +51,8 @@ def kinship(one: Genome, other: Genome) -> float:
     return len(mine & yours) / len(mine | yours)
 
 
-def _nodes(genome: Genome) -> set[tuple[int, ...]]:
-    return {(*layer.key, id) for layer in genome.layers for id in layer.ids}
+def _nodes(genome: Genome) -> set[tuple[int | str, ...]]:
+    return {(genome.trunk, *layer.key, id) for layer in genome.layers for id in layer.ids}
 
 
 def _averaged(layer: Layer, genes: Genes, relative: tuple[Layer, Genes], part: float) -> Genes:

@@ -17,6 +17,12 @@ from epicortex.families.residual.phenotype import Phenotype
 #: The deviation of new weights by √inputs. A norm follows every convolution, so that this sets no scale, but
 #: how fast the weights turn at first.
 CONV_GAIN: Final = math.sqrt(2.0)
+#: The factor of the norm of a column, and what the squares of all of them add up to at most: of many columns
+#: that say the same, none may count fully.
+COLUMN_FACTOR: Final = 0.4
+_COLUMNS_TOGETHER: Final = 8.0
+#: The output weights of a linear model begin near zero: whatever is drawn, small steps must first unlearn.
+_LITTLE: Final = 0.1
 OUT_GAIN: Final = math.sqrt(1 / 3)
 
 
@@ -35,26 +41,40 @@ def draw_id(rng: np.random.Generator) -> int:
 
 
 def renewed(genome: Genome, rng: np.random.Generator) -> Genome:
-    """The same structure with new ids: no kin of anyone."""
-    stages = []
+    """The same structure with new ids: no kin of anyone. Columns of a table stay what they are."""
+    stages: list[Stage] = []
     for stage in genome.stages:
         blocks = tuple(
             Block(draw_id(rng), draw_ids(len(block.ids), rng), block.inner, block.outer)
             for block in stage.blocks
         )
-        stages.append(Stage(draw_id(rng), stage.stride, draw_ids(stage.width, rng), stage.kernels, blocks))
+        id, ids = draw_id(rng), draw_ids(stage.width, rng)
+        if genome.trunk == "linear" and not stages:
+            ids = stage.ids
+        stages.append(Stage(id, stage.stride, ids, stage.kernels, blocks))
     return replace(genome, stages=tuple(stages), out=draw_ids(genome.outputs, rng))
 
 
 def draw_phenotype(genome: Genome, rng: np.random.Generator) -> Phenotype:
-    """A genome with all weights drawn new."""
-    return Phenotype(genome, tuple(draw_layer(layer, rng) for layer in genome.layers))
+    """A genome with all weights drawn new; along a linear trunk blocks add nothing yet."""
+    genes = []
+    for layer in genome.layers:
+        scale = _LITTLE if genome.trunk == "linear" and layer.role == "out" else 1.0
+        genes.append(draw_layer(layer, rng, gamma=_first_factor(genome, layer), scale=scale))
+    return Phenotype(genome, tuple(genes))
 
 
-def draw_layer(layer: Layer, rng: np.random.Generator, *, gamma: float = 1.0) -> Genes:
+def _first_factor(genome: Genome, layer: Layer) -> float:
+    """Of new norms. The smaller that of columns, the more weight decay holds a linear model back."""
+    if not layer.sources:
+        return min(COLUMN_FACTOR, math.sqrt(_COLUMNS_TOGETHER / layer.nodes))
+    return 0.0 if layer.role == "outer" and genome.trunk == "linear" else 1.0
+
+
+def draw_layer(layer: Layer, rng: np.random.Generator, *, gamma: float = 1.0, scale: float = 1.0) -> Genes:
     """New genes for one layer: weights as He et al. draw them, each by the size of its own kernel."""
-    inputs = np.array([layer.below[0] * math.prod(kernel) for kernel in layer.kernels])
-    gain = OUT_GAIN if layer.role == "out" else CONV_GAIN
+    inputs = np.array([max(1, layer.below[0]) * math.prod(kernel) for kernel in layer.kernels])
+    gain = (OUT_GAIN if layer.role == "out" else CONV_GAIN) * scale
     weight = draw_weight(layer, gain / np.sqrt(inputs), rng)
     fixed = {"weight": weight, "bias": _filled(layer, 0.0)}
     if layer.role == "out":

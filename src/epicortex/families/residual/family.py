@@ -15,9 +15,9 @@ from epicortex.families.family import Array, Arrays, Memory, Mutation, Outline, 
 from epicortex.families.residual import programs
 from epicortex.families.residual.crossover import cross, kinship
 from epicortex.families.residual.drawing import draw_phenotype, renewed
-from epicortex.families.residual.founders import sized_founder
+from epicortex.families.residual.founders import linear_model, sized_founder
 from epicortex.families.residual.genome import Genome
-from epicortex.families.residual.mutation import attempt, mutate, operators
+from epicortex.families.residual.mutation import attempt, mutate, operators, within
 from epicortex.families.residual.operators import Operator
 from epicortex.families.residual.options import ResidualOptions
 from epicortex.families.residual.outline import cost_class, kernel_weights, outline
@@ -111,6 +111,18 @@ class ResidualFamily:
             max_parameters=min(counts, default=None),
             kernel_mix=self.options.kernel_mix,
         )
+
+    def simplest(self, rng: np.random.Generator) -> Phenotype | None:
+        """For a table a linear model, if that is within the limits."""
+        if len(self.problem.input_shape) > 1:
+            return None
+        found = linear_model(self.problem, rng)
+        return found if within(found.genome, self.options) else None
+
+    def is_simplest(self, phenotype: Phenotype) -> bool:
+        """Whether a network is a linear model."""
+        genome = phenotype.genome
+        return genome.trunk == "linear" and not any(stage.blocks for stage in genome.stages)
 
     def grow(self, phenotype: Phenotype, rng: np.random.Generator) -> Phenotype:
         """One growing mutation, its type drawn evenly among the possible."""

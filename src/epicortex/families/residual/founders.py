@@ -14,7 +14,7 @@ import numpy as np
 
 from epicortex.families.family import Problem, Shape
 from epicortex.families.residual.drawing import draw_phenotype, renewed
-from epicortex.families.residual.genome import Block, Genome, Stage
+from epicortex.families.residual.genome import Block, Genome, Recipe, Stage, Trunk, columns
 from epicortex.families.residual.phenotype import Phenotype
 
 #: No first stage is wider than this: more cost than this is better spent on depth.
@@ -30,6 +30,11 @@ _SCARCE: Final = 1.4
 _USED: Final = 0.35
 
 
+#: What networks on columns begin with: small steps, and a decay that holds a linear model back.
+COLUMNS: Final = Recipe(rate=0.25, decay=16.0)
+LINEAR: Final = Recipe(rate=0.125, decay=16.0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Skeleton:
     """A network but for its widths."""
@@ -38,6 +43,8 @@ class _Skeleton:
     blocks: tuple[int, ...]
     widening: float = 2.0
     """How many times as wide as the one before a stage is."""
+    trunk: Trunk = "relu"
+    """Along a linear trunk, the widths are those inside of blocks."""
 
 
 def sized_founder(
@@ -84,12 +91,12 @@ def sized_founder(
 def _smallest(
     problem: Problem, skeleton: _Skeleton, fits: Callable[[Genome], bool]
 ) -> tuple[_Skeleton, float]:
-    """What is left where limits are tight: no blocks, and then no widening."""
+    """What is left where limits are tight: no blocks, and then no widening, and fewer nodes than columns."""
     plain = replace(skeleton, blocks=(0,) * len(skeleton.blocks))
     width = _width(problem, plain, fits)
     if width >= _TOO_NARROW:
         return plain, width
-    even = replace(plain, widening=1.0)
+    even = replace(plain, widening=1.0, trunk="relu")
     return even, max(1.0, _width(problem, even, fits))
 
 
@@ -100,7 +107,7 @@ def skeletons(input_shape: Shape) -> tuple[tuple[_Skeleton, ...], tuple[_Skeleto
     """
     spatial = input_shape[1:]
     if not spatial:
-        tables = tuple(_Skeleton(((),), (blocks,)) for blocks in (1, 2, 3))
+        tables = tuple(_Skeleton(((),), (blocks,), trunk="linear") for blocks in (1, 2, 3))
         return tables, tables[:1]
     strides, sizes = [tuple(_first_stride(size, len(spatial)) for size in spatial)], list(spatial)
     sizes = [-(-size // step) for size, step in zip(sizes, strides[0], strict=True)]
@@ -146,6 +153,8 @@ def _genome(
 ) -> Genome:
     """The skeleton at a first width; without a generator all kernels are alike."""
     spatial = len(problem.input_shape) - 1
+    if skeleton.trunk == "linear":
+        return _on_columns(problem, skeleton.blocks[0], width)
 
     def kernels(count: int) -> tuple[Shape, ...]:
         usual = (3 if spatial != 1 else 5,) * spatial
@@ -164,3 +173,24 @@ def _genome(
         blocks = tuple(Block(block, ids, kernels(wide), kernels(wide)) for block in range(count))
         stages.append(Stage(index, stride, ids, kernels(wide), blocks))
     return Genome(problem.input_shape, tuple(stages), tuple(range(problem.outputs)))
+
+
+def linear_model(problem: Problem, rng: np.random.Generator) -> Phenotype:
+    """The simplest network for a table: no blocks.
+
+    >>> str(linear_model(Problem((4,), 3), np.random.default_rng(1)).genome)
+    'columns 4 → out 3'
+    """
+    genome = replace(_on_columns(problem, 0, 1), recipe=LINEAR)
+    return draw_phenotype(renewed(genome, rng), rng)
+
+
+def _on_columns(problem: Problem, blocks: int, width: float) -> Genome:
+    """A network for a table: a linear model of its columns, and blocks so wide inside."""
+    ids, plain = columns(problem.input_shape), ((),)
+    inner = tuple(range(max(1, round(width))))
+    made = (Block(place, inner, plain * len(inner), plain * len(ids)) for place in range(blocks))
+    stage = Stage(0, (), ids, plain * len(ids), tuple(made))
+    return Genome(
+        problem.input_shape, (stage,), tuple(range(problem.outputs)), recipe=COLUMNS, trunk="linear"
+    )

@@ -11,13 +11,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from epicortex.errors import GenomeError
 from epicortex.families.family import Shape
 from epicortex.families.residual.layers import Layer
 
 FORMAT_VERSION: Final = 1
+#: What passes by the blocks, and from stage to stage: rectified maps, or the columns of a table.
+Trunk: TypeAlias = Literal["relu", "linear"]
 #: What no sane network exceeds; a file that claims more is refused before anything is allocated.
 MAX_SPATIAL: Final = 3
 MAX_STAGES: Final = 64
@@ -40,7 +42,10 @@ POOLING_GAIN: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """relu(x + norm(conv(relu(norm(conv x))))): the inner convolution has a width of its own."""
+    """relu(x + norm(conv(relu(norm(conv x))))): the inner convolution has a width of its own.
+
+    Along a linear trunk the outer relu is left out.
+    """
 
     id: int
     ids: tuple[int, ...]
@@ -97,6 +102,9 @@ class Genome:
     pool: int = 1
     """The side of the map that pooling leaves; 1 is global average pooling."""
     recipe: Recipe = Recipe()
+    trunk: Trunk = "relu"
+    """A linear trunk begins with the columns of a table, normalised, and is rectified inside blocks only: to
+    a linear model blocks add what is not linear."""
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -148,10 +156,13 @@ class Genome:
         return self.replace_block(layer.stage, layer.block, **{layer.role: tuple(kernels)})
 
     def __str__(self) -> str:
-        return " → ".join([*(part for stage in self.stages for part in texts(stage)), f"out {self.outputs}"])
+        parts = [part for stage in self.stages for part in texts(stage)]
+        if self.trunk == "linear":
+            parts[0] = f"columns {self.stages[0].width}"
+        return " → ".join([*parts, f"out {self.outputs}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, with the version of the format."""
+        """Plain data for JSON, with the version of the format; the usual trunk goes without saying."""
         return {
             "format": FORMAT_VERSION,
             "input_shape": list(self.input_shape),
@@ -159,7 +170,17 @@ class Genome:
             "out": list(self.out),
             "pool": self.pool,
             "recipe": {field.name: getattr(self.recipe, field.name) for field in fields(Recipe)},
+            **({} if self.trunk == "relu" else {"trunk": self.trunk}),
         }
+
+
+def columns(input_shape: Shape) -> tuple[int, ...]:
+    """The ids of what a network looks at.
+
+    >>> columns((3,))
+    (0, 1, 2)
+    """
+    return tuple(range(input_shape[0]))
 
 
 def times(shape: Shape) -> str:
@@ -191,10 +212,12 @@ def _mix(kernels: Sequence[Shape]) -> str:
 
 
 def _layers(genome: Genome) -> Iterator[Layer]:
-    below, sources = genome.input_shape, tuple(range(genome.input_shape[0]))
+    below, sources = genome.input_shape, columns(genome.input_shape)
     still = (1,) * genome.spatial
     for s, stage in enumerate(genome.stages):
         name = f"stages.{s}"
+        if genome.trunk == "linear" and s == 0:
+            below, sources = (0,), ()  # the columns themselves: nodes without weights
         entry = Layer(
             name, "entry", (stage.id, 0), s, -1, stage.kernels, stage.stride, stage.ids, sources, below
         )
@@ -242,12 +265,11 @@ def _validate(genome: Genome) -> None:
         raise GenomeError(f"more than {MAX_BLOCKS} blocks")
     if not 1 <= genome.pool <= MAX_POOL or (genome.pool > 1 and not genome.spatial):
         raise GenomeError(f"pool must be from 1 to {MAX_POOL}, and 1 for a table, not {genome.pool}")
-    for field in fields(Recipe):
-        factor = getattr(genome.recipe, field.name)
-        if not math.isfinite(factor) or not 1 / MAX_FACTOR <= factor <= MAX_FACTOR:
-            raise GenomeError(
-                f"recipe: {field.name} must be from 1/{MAX_FACTOR:g} to {MAX_FACTOR:g}, not {factor}"
-            )
+    if genome.trunk not in get_args(Trunk):
+        raise GenomeError(f"trunk must be {' or '.join(get_args(Trunk))}, not {genome.trunk!r:.80}")
+    if genome.trunk == "linear" and (genome.spatial or genome.stages[0].ids != columns(shape)):
+        raise GenomeError("a linear trunk needs a table, and a first stage whose channels are its columns")
+    _validate_recipe(genome.recipe)
     for stage in genome.stages:
         _validate_ids("a stage", [block.id for block in stage.blocks], least=0)
         for step in stage.stride:
@@ -261,6 +283,15 @@ def _validate(genome: Genome) -> None:
         _validate_layer(layer, genome.spatial)
     if any(math.prod(layer.weight_shape) > MAX_WEIGHTS for layer in genome.layers):
         raise GenomeError(f"a layer of more than {MAX_WEIGHTS} weights")
+
+
+def _validate_recipe(recipe: Recipe) -> None:
+    for field in fields(Recipe):
+        factor = getattr(recipe, field.name)
+        if not math.isfinite(factor) or not 1 / MAX_FACTOR <= factor <= MAX_FACTOR:
+            raise GenomeError(
+                f"recipe: {field.name} must be from 1/{MAX_FACTOR:g} to {MAX_FACTOR:g}, not {factor}"
+            )
 
 
 def _validate_ids(where: str, ids: Sequence[int], *, least: int = 1) -> None:

@@ -37,7 +37,7 @@ class Layer:
     ids: tuple[int, ...]
     """The ids of its nodes."""
     sources: tuple[int, ...]
-    """The ids of the channels that it looks at."""
+    """The ids of the channels that it looks at; none where its nodes are the columns of a table."""
     below: Shape
     """The shape [channels, *spatial] of what it looks at."""
 

@@ -85,11 +85,11 @@ def attempt(
     return None
 
 
-def within(genome: Genome, options: ResidualOptions, before: Genome) -> bool:
+def within(genome: Genome, options: ResidualOptions, before: Genome | None = None) -> bool:
     """Whether a genome keeps to the limits, or goes no further beyond them than the one before."""
     for limit, size, was in (
-        (options.max_parameters, genome.parameters, before.parameters),
-        (options.max_cost, genome.cost, before.cost),
+        (options.max_parameters, genome.parameters, before.parameters if before else 0),
+        (options.max_cost, genome.cost, before.cost if before else 0),
     ):
         if limit is not None and size > max(limit, was):
             return False

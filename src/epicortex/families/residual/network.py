@@ -31,13 +31,14 @@ _POOL: Final[dict[int, Any]] = {
 
 
 class Unit(nn.Module):
-    """A convolution of irregular kernels, or over a table a full layer, and its norm.
+    """A convolution of irregular kernels, or over a table a full layer, and its norm; or only that.
 
     The weight is dense, [nodes, channels, *largest kernel]. Entries around a small kernel are masked in the
     forward pass: they get no gradient, and so stay exactly 0 under any optimiser.
     """
 
     mask: Tensor | None
+    weight: nn.Parameter | None
 
     def __init__(self, layer: Layer, genes: Genes) -> None:
         super().__init__()
@@ -45,12 +46,13 @@ class Unit(nn.Module):
         uniform = len(set(layer.kernels)) == 1
         mask = None if uniform else torch.from_numpy(kernel_mask(layer.kernels)).to(torch.float32)
         self.register_buffer("mask", mask, persistent=False)
-        self.weight = nn.Parameter(_tensor(genes.weight))
+        self.weight = nn.Parameter(_tensor(genes.weight)) if layer.sources else None
         self.norm = _norm(len(layer.stride), genes)
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolve and normalise a batch [samples, channels, *spatial]."""
-        x = self._convolved(x, self.weight if self.mask is None else self.weight * self.mask)
+        if self.weight is not None:
+            x = self._convolved(x, self.weight if self.mask is None else self.weight * self.mask)
         if self.training and x.numel() == x.shape[1]:
             # one value a channel has no variance: what was seen before must do
             norm = self.norm
@@ -72,7 +74,9 @@ class Unit(nn.Module):
         )
 
     def kernel_weight(self) -> Tensor:
-        """A copy of the weight, 0 around the kernels whatever was written there."""
+        """A copy of the weight, 0 around the kernels whatever was written there; columns have none."""
+        if self.weight is None:
+            return torch.zeros(self.norm.num_features, 0)
         weight = self.weight.detach().clone()
         return weight if self.mask is None else torch.where(self.mask.bool(), weight, 0.0)
 
@@ -113,12 +117,14 @@ class Network(nn.Module):
         """The outputs [samples, outputs] of a batch [samples, channels, *spatial]."""
         if x.ndim == 4:
             x = _channels_last(x)
-        units = iter(self.units)
+        units, rectified = iter(self.units), self.genome.trunk == "relu"
         for stage in self.genome.stages:
-            x = functional.relu(next(units)(x), inplace=True)
+            x = next(units)(x)
+            x = functional.relu(x, inplace=True) if rectified else x
             for _ in stage.blocks:
                 inner = functional.relu(next(units)(x), inplace=True)
-                x = functional.relu(next(units)(inner).add_(x), inplace=True)
+                x = next(units)(inner).add_(x)
+                x = functional.relu(x, inplace=True) if rectified else x
         result: Tensor = self.out(self._pooled(x))
         return result
 
@@ -133,7 +139,7 @@ class Network(nn.Module):
         """How many entries can learn, counted on the module: the zeros around small kernels do not."""
         total = sum(parameter.numel() for parameter in self.parameters())
         for unit in self._units():
-            if unit.mask is not None:
+            if unit.mask is not None and unit.weight is not None:
                 held = int(torch.count_nonzero(unit.mask)) * unit.weight.shape[1]
                 total -= unit.weight.numel() - held
         return total
@@ -141,7 +147,8 @@ class Network(nn.Module):
     def gene_parameters(self) -> Iterator[tuple[int, str, Tensor]]:
         """Every parameter with the layer, by its index, and the array of genes that it stands for."""
         for index, unit in enumerate(self._units()):
-            yield index, "weight", unit.weight
+            if unit.weight is not None:
+                yield index, "weight", unit.weight
             yield index, "gamma", unit.norm.weight
             yield index, "bias", unit.norm.bias
         yield len(self.units), "weight", self.out.weight
@@ -183,6 +190,7 @@ class _Plain(nn.Module):
         self.blocks = [len(stage.blocks) for stage in genome.stages]
         self.units = nn.ModuleList(_stock(layer, unit) for layer, unit in units)
         self.relu = nn.ReLU()
+        self.trunk = nn.ReLU() if genome.trunk == "relu" else nn.Identity()
         weight, bias = network.out.weight.detach().clone(), network.out.bias.detach().clone()
         self.pool: nn.Module | None = None
         if genome.spatial:
@@ -193,10 +201,10 @@ class _Plain(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         units = iter(self.units)
         for blocks in self.blocks:
-            x = self.relu(next(units)(x))
+            x = self.trunk(next(units)(x))
             for _ in range(blocks):
                 inner = self.relu(next(units)(x))
-                x = self.relu(x + next(units)(inner))
+                x = self.trunk(x + next(units)(inner))
         if self.pool is not None:
             x = self.flatten(self.pool(x))
         result: Tensor = self.out(x)
@@ -204,6 +212,8 @@ class _Plain(nn.Module):
 
 
 def _stock(layer: Layer, unit: Unit) -> nn.Sequential:
+    if not layer.sources:
+        return nn.Sequential(_norm(0, unit.genes()))
     nodes, channels = layer.weight_shape[:2]
     # on "meta", since the stock initialisation would draw from torch's global generator
     if layer.stride:

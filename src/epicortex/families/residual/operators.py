@@ -64,7 +64,7 @@ class WidthOperator:
     keeps = True
 
     def possible(self, genome: Genome, direction: Direction) -> bool:
-        """A stage keeps one channel."""
+        """A stage keeps one channel; columns neither come nor go."""
         return bool(self._stages(genome, direction))
 
     def apply(self, phenotype: Phenotype, direction: Direction, rng: np.random.Generator) -> Mutated:
@@ -92,7 +92,9 @@ class WidthOperator:
         return Mutated(refit(phenotype, changed, rng), part(changed, index))
 
     def _stages(self, genome: Genome, direction: Direction) -> list[int]:
-        return [i for i, stage in enumerate(genome.stages) if _movable(stage.width, direction)]
+        first = 1 if genome.trunk == "linear" else 0
+        stages = enumerate(genome.stages[first:], first)
+        return [i for i, stage in stages if _movable(stage.width, direction)]
 
 
 class InnerOperator:

@@ -44,8 +44,8 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
         parts.append(
             Part(
                 kind="conv" if stage.stride else "full",
-                title="convolution" if stage.stride else "fully connected layer",
-                text=entry_text,
+                title=_title(entry),
+                text=entry_text if entry.sources else f"columns {entry.nodes}",
                 output=entry.output,
                 parameters=entry.parameters,
                 nodes=entry.nodes,
@@ -72,6 +72,12 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+def _title(entry: Layer) -> str:
+    if not entry.sources:
+        return "columns, normalised"
+    return "convolution" if entry.stride else "fully connected layer"
+
+
 def kernel_weights(phenotype: Phenotype) -> tuple[tuple[Array, ...], ...]:
     """For each part the weights of its kernels [channels, *shape]; a block's inner ones come first."""
     pairs = phenotype.pairs()
@@ -96,7 +102,8 @@ def _cut(pair: tuple[Layer, Genes]) -> tuple[Array, ...]:
 
 
 def _facts(genome: Genome) -> dict[str, str]:
-    facts = {"activation": "ReLU", "normalisation": "batch norm"}
+    within = " inside blocks" if genome.trunk == "linear" else ""
+    facts = {"activation": f"ReLU{within}", "normalisation": "batch norm"}
     if genome.spatial:
         side = "×".join([str(genome.pool)] * genome.spatial)
         facts["pooling"] = "global average" if genome.pool == 1 else f"average to {side}"

@@ -1,9 +1,10 @@
 """A residual genome with its genes, as plain read-only arrays: what evolves, is inherited, stored and sent.
 
 A convolution's genes are `weight` [nodes, channels, *extent], with exact zeros around small kernels, and the
-norm of each node: its factor `gamma`, its shift `bias`, and the running `mean` and `var`. The output layer
-has `weight` and `bias`. Optimiser state may travel along as arrays such as `momentum_weight`, and so may the
-mean of the last weights and norms as arrays such as `average_weight`.
+norm of each node: its factor `gamma`, its shift `bias`, and the running `mean` and `var`. Columns of a table
+look at nothing, so their weight is empty. The output layer has `weight` and `bias`. Optimiser state may
+travel along as arrays such as `momentum_weight`, and so may the mean of the last weights and norms as arrays
+such as `average_weight`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Phenotype:
     @property
     def states(self) -> tuple[str, ...]:
         """The optimiser state that the genes carry: that of all layers, or none."""
-        return tuple(state for state in STATES if f"{state}_weight" in self.genes[0])
+        return tuple(state for state in STATES if f"{state}_bias" in self.genes[0])
 
     def pairs(self) -> Iterator[tuple[Layer, Genes]]:
         """Every layer with its genes, in the order in which they are computed."""
@@ -90,14 +91,16 @@ class Phenotype:
 
 def learning(layer: Layer) -> tuple[str, ...]:
     """The arrays of a layer that learn."""
+    if not layer.sources:
+        return ("bias", "gamma")
     return ("weight", "bias") if layer.role == "out" else ("weight", "bias", "gamma")
 
 
 def array_shapes(layer: Layer, states: tuple[str, ...] = ()) -> dict[str, Shape]:
     """The arrays of a layer and their shapes."""
-    shapes = dict.fromkeys(learning(layer), (layer.nodes,)) | {"weight": layer.weight_shape}
+    shapes = dict.fromkeys(("weight", *learning(layer)), (layer.nodes,)) | {"weight": layer.weight_shape}
     running = {} if layer.role == "out" else {"mean": (layer.nodes,), "var": (layer.nodes,)}
-    kept = {"momentum": shapes, "average": shapes | running}
+    kept = {"momentum": {name: shapes[name] for name in learning(layer)}, "average": shapes | running}
     held = {f"{state}_{name}": shape for state in states for name, shape in kept[state].items()}
     return shapes | running | held
 

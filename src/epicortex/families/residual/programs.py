@@ -11,23 +11,22 @@ from epicortex.families.family import Array
 from epicortex.families.genes import Genes
 from epicortex.families.residual.genome import POOLING_GAIN, Genome
 from epicortex.families.residual.layers import Layer
-from epicortex.families.residual.phenotype import Phenotype
+from epicortex.families.residual.phenotype import Phenotype, learning
 from epicortex.native.program import Activation, Add, Conv, Full, Norm, Operation, Pool
 
 RELU: Final = Activation("relu")
-#: The arrays of a hidden layer that learn, in the order of the native arithmetic.
-_NAMES: Final = ("weight", "gamma", "bias")
 
 
 def operations(genome: Genome) -> list[Operation]:
     """What the network computes, in the order of its layers."""
     result: list[Operation] = []
     layers = iter(genome.layers)
+    trunk = [RELU] if genome.trunk == "relu" else []
     for stage in genome.stages:
-        result += [*_unit(next(layers)), RELU]
+        result += [*_unit(next(layers)), *trunk]
         for _ in stage.blocks:
             entry = len(result)  # the slot that the last operation has filled
-            result += [*_unit(next(layers)), RELU, *_unit(next(layers)), Add(entry), RELU]
+            result += [*_unit(next(layers)), RELU, *_unit(next(layers)), Add(entry), *trunk]
     if genome.spatial:
         result.append(Pool((genome.pool,) * genome.spatial, factor=POOLING_GAIN))
     return [*result, Full(next(layers).nodes)]
@@ -50,15 +49,16 @@ def with_tensors(
 ) -> Phenotype:
     """The phenotype with what a network has learned, and its momentum, where that is kept."""
     *hidden, out = phenotype.genome.layers
-    arrays = [dict(zip(_NAMES, three, strict=True)) for three in _threes(learned)]
+    arrays = [own for _, own in _named(hidden, learned)]
     arrays.append({"weight": learned[-2].reshape(out.weight_shape), "bias": learned[-1]})
     if momentum is not None:
-        for own, three in zip(arrays, _threes(momentum), strict=False):
-            own |= {f"momentum_{name}": array for name, array in zip(_NAMES, three, strict=True)}
+        for own, (_, held) in zip(arrays, _named(hidden, momentum), strict=False):
+            own |= {f"momentum_{name}": array for name, array in held.items()}
         last = {"momentum_weight": momentum[-2].reshape(out.weight_shape), "momentum_bias": momentum[-1]}
         arrays[-1] |= last
     place = 0
     for layer, own in zip(hidden, arrays, strict=False):
+        own.setdefault("weight", np.zeros(layer.weight_shape, np.float32))
         for name in ("mean", "var"):
             own[name] = state[place : place + layer.nodes].copy()
             place += layer.nodes
@@ -67,17 +67,31 @@ def with_tensors(
 
 def _learning(phenotype: Phenotype, prefix: str) -> list[Array]:
     *hidden, out = phenotype.genes
-    arrays = [genes[f"{prefix}{name}"] for genes in hidden for name in _NAMES]
+    layers = phenotype.genome.layers
+    arrays = [
+        genes[f"{prefix}{name}"]
+        for layer, genes in zip(layers, hidden, strict=False)
+        for name in _names(layer)
+    ]
     return [*arrays, out[f"{prefix}weight"].reshape(len(out.bias), -1), out[f"{prefix}bias"]]
 
 
 def _unit(layer: Layer) -> list[Operation]:
-    """A convolution, or over a table a full layer, and its norm."""
+    """A convolution, or over a table a full layer, and its norm; of columns the norm alone."""
+    if not layer.sources:
+        return [Norm()]
     if not layer.stride:
         return [Full(layer.nodes, bias=False), Norm()]
     return [Conv(layer.kernels, layer.stride, bias=False), Norm()]
 
 
-def _threes(learned: Sequence[Array]) -> Iterator[tuple[Array, Array, Array]]:
-    hidden = learned[:-2]
-    return zip(hidden[::3], hidden[1::3], hidden[2::3], strict=True)
+def _names(layer: Layer) -> Sequence[str]:
+    """The arrays of a hidden layer that learn, in the order of the native arithmetic."""
+    return [name for name in ("weight", "gamma", "bias") if name in learning(layer)]
+
+
+def _named(hidden: Sequence[Layer], learned: Sequence[Array]) -> Iterator[tuple[Layer, dict[str, Array]]]:
+    """Each hidden layer with those of the arrays that are its own, by name."""
+    arrays = iter(learned)
+    for layer in hidden:
+        yield layer, {name: next(arrays) for name in _names(layer)}

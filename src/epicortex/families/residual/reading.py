@@ -32,7 +32,8 @@ def genome_from_dict(data: object) -> Genome:
     >>> genome_from_dict(genome.to_dict()) == genome
     True
     """
-    found = _object("genome", data, {"format", "input_shape", "stages", "out", "pool", "recipe"})
+    names = {"format", "input_shape", "stages", "out", "pool", "recipe"}
+    found = _object("genome", data, names, may=frozenset({"trunk"}))
     version = found["format"]
     if not _is_whole(version) or version != FORMAT_VERSION:
         raise GenomeError(
@@ -45,6 +46,7 @@ def genome_from_dict(data: object) -> Genome:
         _wholes("genome: out", found["out"], MAX_NODES),
         _whole("genome: pool", found["pool"]),
         _recipe(found["recipe"]),
+        found.get("trunk", "relu"),
     )
 
 
@@ -92,8 +94,10 @@ def _kernels(what: str, data: object) -> tuple[Shape, ...]:
     return tuple(_wholes(what, kernel, MAX_SPATIAL) for kernel in _list(what, data, MAX_NODES))
 
 
-def _object(where: str, data: object, names: set[str]) -> Mapping[str, Any]:
-    if not isinstance(data, dict) or data.keys() != names:
+def _object(
+    where: str, data: object, names: set[str], may: frozenset[str] = frozenset()
+) -> Mapping[str, Any]:
+    if not isinstance(data, dict) or data.keys() - may != names:
         raise GenomeError(f"{where} must be a JSON object with {', '.join(sorted(names))}, not {short(data)}")
     return data
 
