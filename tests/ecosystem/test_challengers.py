@@ -11,7 +11,7 @@ import pytest
 from epicortex.config import Config
 from epicortex.config import resolving as settings
 from epicortex.ecosystem import census
-from epicortex.ecosystem.challengers import judge
+from epicortex.ecosystem.challengers import ChallengerSelection, judge
 from epicortex.ecosystem.comparison import beside
 from epicortex.ecosystem.jobs import Job, Outcome
 from epicortex.ecosystem.state import EcosystemState, Individual
@@ -275,7 +275,9 @@ def test_more_than_a_linear_model_must_clearly_pay(loss: float, linear: bool) ->
     networks = [
         replace(one, fitness=0.5, losses=losses[one.id].astype(np.float32)) for one in (first, simple)
     ]
-    champion = evolution.strategies.selection.champion(networks, evolution.family)
+    selection = evolution.strategies.selection
+    assert isinstance(selection, ChallengerSelection)
+    champion = selection.champion(networks, evolution.family)
     assert champion is not None
     assert champion.id == (simple.id if linear else first.id)
 
