@@ -283,8 +283,12 @@ def test_a_run_on_ray_stops_cleanly_or_dies_at_once_and_is_resumed(
 
 
 @pytest.mark.usefixtures("no_cluster")
-def test_workers_import_nothing_from_the_folder_the_command_is_typed_in(tmp_path: Path) -> None:
+def test_workers_import_nothing_from_the_folder_the_command_is_typed_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run that was sent can hold anything; people change into it and resume it there."""
+    # Ray, in tests before, may have put the current folder on this process's path
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     sent, sentinel = tmp_path / "sent", tmp_path / "executed"
     words = [*EVOLVE, "--training.hang-limit", "60"]
     assert run(*words, "--out", sent, "--engine", "serial", "--generations", "1")[0] == 0
@@ -295,15 +299,8 @@ def test_workers_import_nothing_from_the_folder_the_command_is_typed_in(tmp_path
     installed.write_text("import sys\nfrom epicortex.cli import main\nsys.exit(main())\n")
     for generations, engine in enumerate(("processes", "ray"), 2):
         more = ["resume", ".", "--engine", engine, "--generations", str(generations)]
-        # Ray, in tests before, may have put the current folder on this process's path
-        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
-            [sys.executable, installed, *more],
-            cwd=sent,
-            env=clean,
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, installed, *more], cwd=sent, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         assert not sentinel.exists(), engine
