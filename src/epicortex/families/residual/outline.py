@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Final
 
 from epicortex.families.family import Array, Outline, Part
 from epicortex.families.genes import Genes
 from epicortex.families.residual.genome import Genome, Recipe, texts
 from epicortex.families.residual.layers import Layer
 from epicortex.families.residual.phenotype import Phenotype
+
+#: What the first layer of a stage may be, and how it is called.
+_TITLES: Final = {
+    "columns": "columns, normalised",
+    "conv": "convolution",
+    "full": "fully connected layer",
+}
 
 
 def cost_class(genome: Genome) -> str:
@@ -43,8 +51,8 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
         entry = next(layers)
         parts.append(
             Part(
-                kind="conv" if stage.stride else "full",
-                title=_title(entry),
+                kind=_kind(entry),
+                title=_TITLES[_kind(entry)],
                 text=entry_text if entry.sources else f"columns {entry.nodes}",
                 output=entry.output,
                 parameters=entry.parameters,
@@ -72,10 +80,10 @@ def _parts(genome: Genome) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _title(entry: Layer) -> str:
+def _kind(entry: Layer) -> str:
     if not entry.sources:
-        return "columns, normalised"
-    return "convolution" if entry.stride else "fully connected layer"
+        return "columns"
+    return "conv" if entry.stride else "full"
 
 
 def kernel_weights(phenotype: Phenotype) -> tuple[tuple[Array, ...], ...]:
