@@ -205,13 +205,18 @@ def test_losses_are_measured_where_they_are_asked_for() -> None:
     without = run(founder())
     assert without.measures == {}
     assert without.losses is None
-    outcome = run(founder(), losses=True, label_smoothing=0.1)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_losses_are_those_that_networks_are_trained_on(smoothing: float) -> None:
+    outcome = run(founder(), losses=True, label_smoothing=smoothing)
     assert outcome.phenotype is not None
     assert outcome.losses is not None
     network = Network(outcome.phenotype).eval()
     with torch.no_grad():
         logits = network(torch.from_numpy(DATA.scaling.apply(DATA.x_test)))
-    expected = functional.cross_entropy(logits, torch.from_numpy(DATA.y_test), reduction="none")
+    y = torch.from_numpy(DATA.y_test)
+    expected = functional.cross_entropy(logits, y, reduction="none", label_smoothing=smoothing)
     assert outcome.losses.dtype == np.float32
     np.testing.assert_allclose(outcome.losses, expected.numpy(), atol=1e-4)
     assert outcome.measures["loss"] == pytest.approx(float(outcome.losses.mean()), rel=1e-5)

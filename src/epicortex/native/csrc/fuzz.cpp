@@ -24,7 +24,8 @@ int64_t bits(double value) {
 
 // A program that is often valid: shapes are small, slots mostly the last ones.
 std::vector<int64_t> program(int64_t outputs) {
-    std::vector<int64_t> p = {1, draw(1, 6), draw(1, 12), draw(1, 12), draw(0, 2), bits(chance(0.5) ? 0.0 : 0.1), 0};
+    std::vector<int64_t> p = {epx_format(), draw(1, 6), draw(1, 12), draw(1, 12), draw(0, 2),
+                              bits(chance(0.5) ? 0.0 : 0.1), 0};
     if (p[4] == 0 && chance(0.2)) {
         p.back() = outputs;
         for (int64_t i = 0; i < outputs; i++) p.push_back(bits(0.5 + static_cast<double>(i)));
