@@ -84,7 +84,11 @@ def preferred(best: Individual, networks: Sequence[Individual], family: Family[A
 
 def _bounded(network: Individual) -> Individual:
     """With losses from 0 to 1: for classes the probability that went to others. No sample weighs much."""
-    return network if network.losses is None else replace(network, losses=-np.expm1(-network.losses))
+    if network.losses is None:
+        return network
+    # rounded from double precision, since exponentials of CPUs differ in the last digit
+    lost = -np.expm1(-network.losses.astype(np.float64))
+    return replace(network, losses=lost.astype(np.float32))
 
 
 def is_simplest(network: Individual, family: Family[Any]) -> bool:
