@@ -79,8 +79,9 @@ def labels_of(facts: Facts, source: Path | Mapping[str, Any], options: DataOptio
 
 def labels_apart(facts: Facts, columns: Mapping[str, Any]) -> list[str]:
     """The same of columns that are all labels; in the order of the outputs where they have their names."""
-    if all(name in columns for name in _outputs(facts)):
-        columns = {name: columns[name] for name in _outputs(facts)} or columns
+    outputs = _outputs(facts)
+    if outputs and all(name in columns for name in outputs):
+        columns = {name: columns[name] for name in outputs}
     return _as_named(facts, answers.joined(zip(*map(label_texts, columns.values()), strict=True)))
 
 
