@@ -25,7 +25,8 @@ def test_instruction_sets_agree(program: Program, samples: int, seed: int) -> No
     results = []
     for simd in native.instruction_sets():
         network = drawn.network(simd)
-        optimiser = native.SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=5e-4)
+        optimiser = native.OrthogonalSGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=5e-4)
+        optimiser.matrices = program.matrices()
         losses = [drawn.step(network, optimiser=optimiser) for _ in range(2)]
         scores = network.score(drawn.x)
         results.append(

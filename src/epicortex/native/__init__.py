@@ -16,7 +16,7 @@ True
 from epicortex.native.library import NativeError, available, instruction_set, instruction_sets, why_not
 from epicortex.native.losses import sample_losses
 from epicortex.native.network import Network, Scaling, update_average
-from epicortex.native.optimisers import SGD, Adadelta, Adam, AdamW, Optimiser
+from epicortex.native.optimisers import SGD, Adadelta, Adam, AdamW, Optimiser, OrthogonalSGD
 from epicortex.native.program import (
     ACTIVATIONS,
     Activation,
@@ -25,6 +25,7 @@ from epicortex.native.program import (
     CrossEntropy,
     Full,
     Loss,
+    Matrix,
     Norm,
     Operation,
     Pool,
@@ -45,11 +46,13 @@ __all__ = [
     "CrossEntropy",
     "Full",
     "Loss",
+    "Matrix",
     "NativeError",
     "Network",
     "Norm",
     "Operation",
     "Optimiser",
+    "OrthogonalSGD",
     "Pool",
     "Program",
     "Scaling",

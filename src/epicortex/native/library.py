@@ -20,7 +20,7 @@ from epicortex.errors import EpiCortexError
 SIMD_VARIABLE: Final = "EPICORTEX_SIMD"
 #: Names another build of the library, as tests with sanitizers do.
 LIBRARY_VARIABLE: Final = "EPICORTEX_NATIVE_LIBRARY"
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _REFUSED, _MEMORY = 1, 2
 
 
@@ -50,6 +50,18 @@ class BatchStructure(Structure):
     )
 
 
+class MatrixStructure(Structure):
+    """EpxMatrix of csrc/interface.h."""
+
+    _fields_ = (
+        ("first", c_int64),
+        ("count", c_int64),
+        ("rows", c_int64),
+        ("columns", c_int64),
+        ("places", c_void_p),
+    )
+
+
 class OptimiserStructure(Structure):
     """EpxOptimiser of csrc/interface.h."""
 
@@ -71,6 +83,10 @@ class OptimiserStructure(Structure):
         ("beta2", c_float),
         ("correction1", c_float),
         ("correction2", c_float),
+        ("matrices", POINTER(MatrixStructure)),
+        ("matrix_count", c_int64),
+        ("matrix_rate", c_float),
+        ("matrix_decay", c_float),
     )
 
 

@@ -1,4 +1,4 @@
-"""The optimisers that run natively, with the arguments and formulas of torch.optim.
+"""The optimisers that run natively, with the arguments and formulas of torch.optim, and one of ours.
 
 An optimiser belongs to one vector of parameters: it keeps its memory from step to step. `lr` may be changed
 between steps; `decayed` (a factor for each parameter, such as `Program.weight_mask()`) says where weight
@@ -11,12 +11,20 @@ import math
 from ctypes import byref
 from dataclasses import dataclass, field
 from operator import is_
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epicortex.native.library import NativeError, OptimiserStructure, check, instruction_set, library
+from epicortex.native.library import (
+    MatrixStructure,
+    NativeError,
+    OptimiserStructure,
+    check,
+    instruction_set,
+    library,
+)
+from epicortex.native.program import Matrix
 
 Array = NDArray[np.float32]
 
@@ -149,3 +157,40 @@ class AdamW(Adam):
     weight_decay: float = 1e-2
 
     _kind: ClassVar[int] = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class OrthogonalSGD(SGD):
+    """SGD that takes orthogonal steps for matrices, as K. Jordan's Muon does.
+
+    The step of a matrix is its momentum with all singular values brought near 1, so that no direction of
+    what it learns is drowned by another. Matrices have a rate, which is a part of `lr`, and a decay of their
+    own; all else is trained by SGD. Tell it where they are (`Program.matrices`) before the first step.
+
+    >>> optimiser = OrthogonalSGD(lr=1.0, matrix_rate=0.5)
+    >>> optimiser.matrices = (Matrix(0, 2, 2, np.arange(4, dtype=np.int32)),)
+    >>> weights = np.zeros(5, np.float32)
+    >>> optimiser.step(weights, np.array([3.0, 0.0, 0.0, 0.1, 1.0], np.float32))
+    >>> [round(float(weight), 1) for weight in weights]
+    [-0.3, 0.0, 0.0, -0.6, -1.0]
+    """
+
+    matrix_rate: float = 0.3
+    """What their steps are times `lr`."""
+    matrix_decay: float = 0.02
+    """The part of them that a step of rate 1 takes away."""
+    matrices: tuple[Matrix, ...] = ()
+    _listed: Any = field(default=None, init=False, repr=False, compare=False)
+
+    _kind: ClassVar[int] = 4
+
+    def _fill(self, made: OptimiserStructure) -> None:
+        SGD._fill(self, made)
+        if self._listed is None:
+            rows = [
+                MatrixStructure(one.first, len(one.places), one.rows, one.columns, one.places.ctypes.data)
+                for one in self.matrices
+            ]
+            self._listed = (MatrixStructure * len(rows))(*rows)
+        made.matrices, made.matrix_count = self._listed, len(self.matrices)
+        made.matrix_rate, made.matrix_decay = self.lr * self.matrix_rate, self.matrix_decay

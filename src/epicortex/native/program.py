@@ -28,7 +28,7 @@ from epicortex.native.library import NativeError
 Shape: TypeAlias = tuple[int, ...]
 Array: TypeAlias = NDArray[np.float32]
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 #: The activations by name: their number in the library, and the slope of those that are leaky rectifiers.
 ACTIVATIONS: Final[dict[str, tuple[int, float]]] = {
     "leaky_relu": (1, 0.01),
@@ -122,6 +122,18 @@ class SquaredError:
 
 
 Loss: TypeAlias = CrossEntropy | SigmoidCrossEntropy | SquaredError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """Weights that are entries of one matrix, for optimisers that treat them as such."""
+
+    first: int
+    """Where they begin among the parameters; they follow one another."""
+    rows: int
+    columns: int
+    places: NDArray[np.int32]
+    """Where each stands in the matrix, row by row."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +246,22 @@ class Program:
             for count, kind in ((weights, not isinstance(operation, Norm)), (biases, False))
         ]
         return np.concatenate(parts)
+
+    def matrices(self) -> tuple[Matrix, ...]:
+        """The weights of the convolutions as matrices with a row for each kernel; around kernels they are 0.
+
+        >>> one, = Program((2, 8), [Conv([(1,), (3,)]), Full(2)]).matrices()
+        >>> one.rows, one.columns, one.places.tolist()
+        (2, 6, [1, 4, 6, 7, 8, 9, 10, 11])
+        """
+        found, place = [], 0
+        for operation, slot, (weights, biases) in zip(self.operations, self.inputs, self.sizes, strict=True):
+            if isinstance(operation, Conv):
+                mask = _mask(operation.kernels, self.shapes[slot][0])
+                places = np.flatnonzero(mask).astype(np.int32)
+                found.append(Matrix(place, len(mask), mask[0].size, places))
+            place += weights + biases
+        return tuple(found)
 
     def flatten(self, tensors: Iterable[NDArray[np.floating]]) -> Array:
         """The flat vector of torch-like tensors: weight and bias (if any) of each operation in turn.

@@ -110,7 +110,17 @@ void round_of(const char* const* sets, int set_count) {
         if (chance(0.02)) b.count = draw(-1, 0);
         if (chance(0.01)) b.rows = nullptr;
         EpxOptimiser o{};
-        o.kind = static_cast<int32_t>(draw(-1, 4)), o.first = m.data(), o.second = v.data();
+        std::vector<int32_t> places(w.size());
+        for (size_t i = 0; i < places.size(); i++) places[i] = static_cast<int32_t>(i);
+        const int64_t columns = draw(1, 40), half = parameters / 2;
+        EpxMatrix matrices[2] = {{0, half, half / columns + 1, columns, places.data()},
+                                 {half, parameters - half, columns, (parameters - half) / columns + 1, places.data()}};
+        if (chance(0.1)) matrices[draw(0, 1)].first += draw(-2, 2);
+        if (chance(0.1)) matrices[draw(0, 1)].columns = draw(-1, 40);
+        if (chance(0.1)) matrices[draw(0, 1)].count = draw(-1, parameters + 1);
+        o.matrices = chance(0.95) ? matrices : nullptr, o.matrix_count = draw(chance(0.05) ? -1 : 0, 2);
+        o.matrix_rate = 0.01f, o.matrix_decay = 0.1f;
+        o.kind = static_cast<int32_t>(draw(-1, 5)), o.first = m.data(), o.second = v.data();
         o.rate = 0.01f, o.momentum = 0.9f, o.rho = 0.9f, o.epsilon = 1e-6f, o.beta1 = 0.9f, o.beta2 = 0.99f;
         o.correction1 = o.correction2 = 1.0f, o.nesterov = 1, o.first_step = step == 0;
         double loss = 0;

@@ -1,6 +1,7 @@
 #include "interface.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -23,6 +24,9 @@ static_assert(offsetof(EpxBatch, targets) == offsetof(Batch, targets), "one layo
 namespace {
 
 thread_local std::string message;
+
+constexpr int ORTHOGONAL_STEPS = 5;
+constexpr int64_t MOST_SIDE = int64_t{1} << 30, MOST_ENTRIES = int64_t{1} << 31;
 
 // Numbers too small for a normal float count as 0 while we compute, and as before when we are done.
 class FlushedDenormals {
@@ -103,17 +107,85 @@ T* needed(T* pointer, const char* what) {
     return pointer;
 }
 
+// The momentum of a matrix, made orthogonal, is its step; decay is apart from it.
+void orthogonal_step(const Kernels& kernels, const Optimiser& o, const EpxMatrix& m, float rate, float decay) {
+    thread_local std::vector<float> room;
+    const bool upright = m.rows > m.columns;  // then it lies on its side
+    const int64_t rows = upright ? m.columns : m.rows, columns = upright ? m.rows : m.columns;
+    Orthogonal own{};
+    own.rows = static_cast<int>(rows), own.steps = ORTHOGONAL_STEPS;
+    own.stride = static_cast<int>((columns + LANES - 1) / LANES * LANES);
+    own.square = static_cast<int>((rows + LANES - 1) / LANES * LANES);
+    const int64_t size = rows * own.stride, square = rows * own.square;
+    room.assign(static_cast<size_t>(2 * (size + square)), 0.0f);
+    own.x = room.data(), own.y = own.x + size, own.a = own.y + size, own.b = own.a + square;
+    float *w = o.parameters + m.first, *memory = o.first + m.first;
+    const float* g = o.gradient + m.first;
+    const auto place = [&](int64_t i) {
+        const int64_t row = m.places[i] / m.columns, column = m.places[i] % m.columns;
+        return upright ? column * own.stride + row : row * own.stride + column;
+    };
+    double sum = 0;
+    for (int64_t i = 0; i < m.count; i++) {
+        memory[i] = o.momentum * memory[i] + g[i];
+        const float ahead = o.nesterov ? g[i] + o.momentum * memory[i] : memory[i];
+        own.x[place(i)] = ahead;
+        sum += static_cast<double>(ahead) * ahead;
+    }
+    const float factor = static_cast<float>(1.0 / (std::sqrt(sum) + 1e-12));
+    for (int64_t i = 0; i < size; i++) own.x[i] *= factor;
+    kernels.orthogonalise(own);
+    const double tall = static_cast<double>(m.rows) / static_cast<double>(m.columns);
+    const float step = rate * static_cast<float>(std::sqrt(tall > 1 ? tall : 1.0)), kept = 1.0f - rate * decay;
+    for (int64_t i = 0; i < m.count; i++) w[i] = w[i] * kept - step * own.x[place(i)];
+}
+
+void check(const EpxMatrix& m, int64_t from, int64_t to) {
+    if (m.count < 1 || m.first < from || m.count > to - m.first) throw Refused("a matrix is not among the parameters");
+    if (m.rows < 1 || m.columns < 1 || m.rows > MOST_SIDE || m.columns > MOST_SIDE || m.rows * m.columns > MOST_ENTRIES)
+        throw Refused("the size of a matrix is out of range");
+    needed(m.places, "list of places in a matrix");
+    for (int64_t i = 0; i < m.count; i++)
+        if (m.places[i] < 0 || m.places[i] >= m.rows * m.columns) throw Refused("a weight is outside of its matrix");
+}
+
+// Matrices take orthogonal steps, what is between them those of SGD.
+void orthogonal(const Kernels& kernels, const EpxOptimiser& o, Optimiser own) {
+    if (o.matrix_count < 0) throw Refused("a negative number of matrices");
+    if (o.matrix_count) needed(o.matrices, "list of matrices");
+    int64_t done = 0;
+    for (int64_t i = 0; i < o.matrix_count; i++) {
+        check(o.matrices[i], done, own.n);
+        done = o.matrices[i].first + o.matrices[i].count;
+    }
+    own.kind = OptimiserKind::sgd;
+    done = 0;
+    for (int64_t i = 0; i <= o.matrix_count; i++) {
+        const bool last = i == o.matrix_count;
+        Optimiser part = own;
+        part.n = (last ? own.n : o.matrices[i].first) - done;
+        part.parameters += done, part.gradient += done, part.first += done;
+        if (part.decayed) part.decayed += done;
+        kernels.optimise(part);
+        if (last) break;
+        orthogonal_step(kernels, own, o.matrices[i], o.matrix_rate, o.matrix_decay);
+        done = o.matrices[i].first + o.matrices[i].count;
+    }
+}
+
 void optimise(const Kernels& kernels, const EpxOptimiser& o, int64_t count, float* parameters, const float* gradient) {
     if (o.kind < 0 || o.kind >= static_cast<int32_t>(OptimiserKind::count)) throw Refused("there is no such optimiser");
     const auto kind = static_cast<OptimiserKind>(o.kind);
+    const bool one_memory = kind == OptimiserKind::sgd || kind == OptimiserKind::orthogonal;
     if ((kind != OptimiserKind::sgd || o.momentum != 0.0f) && !o.first) throw Refused("the optimiser has no memory");
-    if (kind != OptimiserKind::sgd && !o.second) throw Refused("the optimiser has no second memory");
+    if (!one_memory && !o.second) throw Refused("the optimiser has no second memory");
     Optimiser own{};
     own.kind = kind, own.n = count, own.parameters = parameters, own.gradient = gradient;
     own.first = o.first, own.second = o.second, own.decayed = o.decayed, own.rate = o.rate, own.decay = o.decay;
     own.momentum = o.momentum, own.dampening = o.dampening;
     own.nesterov = o.nesterov != 0, own.first_step = o.first_step != 0, own.rho = o.rho, own.epsilon = o.epsilon;
     own.beta1 = o.beta1, own.beta2 = o.beta2, own.correction1 = o.correction1, own.correction2 = o.correction2;
+    if (kind == OptimiserKind::orthogonal) return orthogonal(kernels, o, own);
     kernels.optimise(own);
 }
 

@@ -31,12 +31,21 @@ typedef struct {
     const float* targets;      /* [count][outputs], other losses */
 } EpxBatch;
 
+typedef struct {               /* weights that take orthogonal steps together */
+    int64_t first, count;      /* where they are among the parameters */
+    int64_t rows, columns;     /* of the matrix that they are entries of; others are 0 */
+    const int32_t* places;     /* [count]: where each of them stands in it, row by row */
+} EpxMatrix;
+
 typedef struct {
-    int32_t kind;              /* 0 SGD, 1 Adadelta, 2 Adam, 3 AdamW */
+    int32_t kind;              /* 0 SGD, 1 Adadelta, 2 Adam, 3 AdamW, 4 SGD with orthogonal steps for matrices */
     int32_t nesterov, first_step, reserved;
     float *first, *second;     /* memory, as long as the parameters; null where it has none */
     const float* decayed;      /* factors of weight decay, or null */
     float rate, decay, momentum, dampening, rho, epsilon, beta1, beta2, correction1, correction2;
+    const EpxMatrix* matrices; /* [matrix_count], in the order of the parameters; each a run of its own */
+    int64_t matrix_count;
+    float matrix_rate, matrix_decay;
 } EpxOptimiser;
 
 typedef struct {               /* an unstructured network; node 0 is always 1 */

@@ -145,7 +145,7 @@ struct Resample {           // x [channels][height][width] to y [channels][rows]
 };
 
 // ---- optimisers, element by element ---------------------------------------------------------------------------------
-enum class OptimiserKind : int { sgd, adadelta, adam, adamw, count };
+enum class OptimiserKind : int { sgd, adadelta, adam, adamw, orthogonal, count };
 struct Optimiser {
     OptimiserKind kind;
     int64_t n;
@@ -157,6 +157,14 @@ struct Optimiser {
     bool nesterov, first_step;
     float rho, epsilon;         // adadelta; epsilon of adam, too
     float beta1, beta2, correction1, correction2;  // adam: rate / (1 − β1^t), √(1 − β2^t)
+};
+
+// ---- matrices [rows][stride] made orthogonal ------------------------------------------------------------------------
+struct Orthogonal {
+    float *x, *y;           // x: no singular value above 1, no more rows than columns, 0 beyond them; y: room for as many
+    float *a, *b;           // [rows][square], 0
+    int rows, stride, square;  // strides are multiples of LANES
+    int steps;
 };
 
 struct Kernels {
@@ -184,6 +192,7 @@ struct Kernels {
     void (*gather)(const Gather&);
     void (*resample)(const Resample&);
     void (*optimise)(const Optimiser&);
+    void (*orthogonalise)(const Orthogonal&);
     void (*average)(int64_t n, float* average, const float* values, float weight);
     double (*peak)(int64_t rounds);
 };

@@ -23,6 +23,7 @@ void EPX_PART(pools)(Kernels&);
 void EPX_PART(losses)(Kernels&);
 void EPX_PART(gathers)(Kernels&);
 void EPX_PART(optimisers)(Kernels&);
+void EPX_PART(orthogonal)(Kernels&);
 
 namespace {
 

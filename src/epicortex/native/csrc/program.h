@@ -62,7 +62,7 @@ struct Program {
 //     add         input, other
 //     pool        input, rows, columns, factor
 //     full        input, nodes, bias?
-constexpr int64_t FORMAT = 2;
+constexpr int64_t FORMAT = 3;
 Program read_program(const int64_t* numbers, int64_t count);
 
 }  // namespace epicortex

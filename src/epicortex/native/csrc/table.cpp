@@ -25,6 +25,7 @@ static Kernels filled() {
     EPX_PART(losses)(table);
     EPX_PART(gathers)(table);
     EPX_PART(optimisers)(table);
+    EPX_PART(orthogonal)(table);
     return table;
 }
 
