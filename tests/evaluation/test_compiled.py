@@ -72,6 +72,7 @@ def distance(one: Outcome, other: Outcome) -> float:
     [
         ("Adadelta", {}),
         ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}),
+        ("OrthogonalSGD", {"lr": 0.02, "momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}),
         ("Adam", {"lr": 0.001}),
         ("AdamW", {"lr": 0.001, "betas": (0.9, 0.99)}),
         ("RMSprop", {"lr": 0.001}),
@@ -96,9 +97,10 @@ def test_smoothed_labels_flips_and_decay_of_weights_alone_are_as_with_torch() ->
     assert other.measures["loss"] == pytest.approx(float(other.losses.mean()), rel=1e-5)
 
 
-def test_momentum_is_inherited_as_with_torch() -> None:
+@pytest.mark.parametrize("optimiser", ["SGD", "OrthogonalSGD"])
+def test_momentum_is_inherited_as_with_torch(optimiser: str) -> None:
     """Two generations, the second with the momentum of the first."""
-    sgd = {"optimiser": "SGD", "optimiser_arguments": {"lr": 0.02, "momentum": 0.9}}
+    sgd: dict[str, Any] = {"optimiser": optimiser, "optimiser_arguments": {"lr": 0.02, "momentum": 0.9}}
     training = TrainingConfig(**{"portion": 0.5, "batch_size": 32, "optimiser_state": "inherited", **sgd})
     family = ResidualFamily(PROBLEM)
     founder = family.minimal(np.random.default_rng(1))

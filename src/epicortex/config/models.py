@@ -104,11 +104,12 @@ class TrainingConfig(Section):
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
         json_schema_extra={"allowed": "the name of an optimiser, such as Adadelta, Adam or SGD"},
     )
-    """Any optimiser of torch.optim, by its name; created anew in each generation."""
+    """Any optimiser of torch.optim by its name, or OrthogonalSGD; created anew in each generation."""
     optimiser_arguments: dict[str, Scalar | tuple[float, ...]] = Field({})
     """What the optimiser is created with; torch's own values where nothing is given (Adadelta: lr 1.0)."""
     optimiser_state: Literal["fresh", "inherited"] = "fresh"
-    """An optimiser begins afresh in each generation, or with what the genes remember (residual with SGD)."""
+    """An optimiser begins afresh in each generation, or with what the genes remember (residual with SGD or
+    OrthogonalSGD)."""
     decay: Literal["all", "weights"] = "all"
     """Whether weight_decay pulls at everything, or at weights only: not at norms and biases."""
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _SCORED: Final = 2048
 _OPTIMISERS: Final[Mapping[str, Callable[..., native.Optimiser]]] = {
     "SGD": native.SGD,
+    "OrthogonalSGD": native.OrthogonalSGD,
     "Adadelta": native.Adadelta,
     "Adam": native.Adam,
     "AdamW": native.AdamW,
@@ -43,6 +44,7 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 #: What each of these takes; other arguments (amsgrad, maximize, …) are left to torch's own.
 _ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     "SGD": frozenset({"lr", "momentum", "dampening", "weight_decay", "nesterov"}),
+    "OrthogonalSGD": frozenset({"lr", "momentum", "weight_decay", "nesterov", "matrix_rate", "matrix_decay"}),
     "Adadelta": frozenset({"lr", "rho", "eps", "weight_decay"}),
     "Adam": frozenset({"lr", "betas", "eps", "weight_decay"}),
     "AdamW": frozenset({"lr", "betas", "eps", "weight_decay"}),
@@ -60,7 +62,7 @@ def why_torch(
     dtype = None if data is None else data.x_train.dtype
     dimensions = len(problem.input_shape) - 1
     special = training.decay == "weights" or training.optimiser_state == "inherited"
-    alone = own_optimiser is not None or training.optimiser not in ELEMENTWISE
+    alone = own_optimiser is not None or training.optimiser not in ELEMENTWISE | _OPTIMISERS.keys()
     reasons = (
         (not native.available(), native.why_not()),
         (not isinstance(family, Compilable), f"the family {family.name} has no native form"),
@@ -153,8 +155,9 @@ class _NativeModel:
         self._stepper = _Stepper(
             self._at(course.size if course else None),
             training,
-            self._job.rate * factors.get("rate", 1.0) * self._shop.rate,
+            self._job.rate * factors.get("rate", 1.0),
             factors.get("decay", 1.0),
+            self._shop.rate,
         )
         self._inherits = training.optimiser_state == "inherited"
         held = self._shop.family.momentum(self._job.phenotype) if self._inherits else None
@@ -265,8 +268,12 @@ class _Rows:
 class _Stepper:
     """Training steps by the configured optimiser: ours, or torch's own on the same vector."""
 
-    def __init__(self, network: native.Network, training: TrainingConfig, rate: float, decay: float) -> None:
+    def __init__(
+        self, network: native.Network, training: TrainingConfig, rate: float, decay: float, suited: float
+    ) -> None:
+        """Factors on the rate and on the decay, and on the rate of whatever steps by its gradient alone."""
         self._network = network
+        rate *= suited
         self._ours: native.Optimiser | None = None
         self._theirs: torch.optim.Optimizer | None = None
         name, arguments = training.optimiser, dict(training.optimiser_arguments)
@@ -275,6 +282,10 @@ class _Stepper:
             self._ours.lr *= rate
             self._rate = self._ours.lr
             self._ours.weight_decay *= decay
+            if isinstance(self._ours, native.OrthogonalSGD):
+                self._ours.matrix_decay *= decay
+                self._ours.matrix_rate /= suited
+                self._ours.matrices = network.program.matrices()
             if training.decay == "weights":
                 self._ours.decayed = network.program.weight_mask()
             return

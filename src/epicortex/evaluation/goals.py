@@ -52,9 +52,10 @@ class Goal:
         """What the learning rate is multiplied by, so that one that is set for classes suits.
 
         The steps of SGD are as large as the gradient, and squared error is steeper than cross-entropy; other
-        optimisers do not mind.
+        optimisers do not mind, nor do orthogonal steps.
         """
-        return _STEEP if optimiser == "SGD" and self.task == "regression" else 1.0
+        steep = optimiser in ("SGD", "OrthogonalSGD") and self.task == "regression"
+        return _STEEP if steep else 1.0
 
     def fitness(self, name: str, outputs: Values, y: Values, own: FitnessFunction | None = None) -> float:
         """What outputs are worth; a function of a person's own gets numbers in the unit of the data."""

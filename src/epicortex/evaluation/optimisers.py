@@ -1,4 +1,4 @@
-"""Optimisers by name: those of torch.optim, those of installed packages, or one handed over in Python.
+"""Optimisers by name: those of torch.optim, ours, those of installed packages, or one handed over in Python.
 
 Created anew for each network and generation, so nothing of a step outlives its generation.
 """
@@ -14,12 +14,17 @@ from torch import nn
 
 from epicortex import registry
 from epicortex.errors import ConfigError
+from epicortex.evaluation.orthogonal import OrthogonalSGD
 from epicortex.text import nearest
 
 OptimiserFactory: TypeAlias = Callable[..., torch.optim.Optimizer]
 """Called with the parameters and the optimiser's arguments, like a class of torch.optim."""
 
 _SHELF: Final = registry.Shelf("optimiser", "training.optimiser", "epicortex.optimisers")
+
+
+#: Those of ours, which torch.optim does not have.
+_OWN: Final[Mapping[str, OptimiserFactory]] = {"OrthogonalSGD": OrthogonalSGD}
 
 
 def torch_optimisers() -> dict[str, type[torch.optim.Optimizer]]:
@@ -40,13 +45,15 @@ def find_optimiser(name: str) -> OptimiserFactory:
     'SGD'
     """
     known = torch_optimisers()
+    if name in _OWN:
+        return _OWN[name]
     if name in known:
         return without_compiler(known[name])
     points = registry.installed(_SHELF.group)
     if name in points:
         factory: OptimiserFactory = registry.loaded(points[name], _SHELF.setting)
         return factory
-    raise registry.unknown(_SHELF.setting, _SHELF.kind, name, sorted({*known, *points}))
+    raise registry.unknown(_SHELF.setting, _SHELF.kind, name, sorted({*known, *points, *_OWN}))
 
 
 def without_compiler(optimiser: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:

@@ -105,7 +105,9 @@ class _TorchModel:
         self._optimiser = shop.optimiser(self._groups.parameters(), **training.optimiser_arguments)
         suited = shop.goal.rate(training.optimiser)
         _scale(self._optimiser, "lr", self._job.rate * factors.get("rate", 1.0) * suited)
-        _scale(self._optimiser, "weight_decay", factors.get("decay", 1.0))
+        _scale(self._optimiser, "matrix_rate", 1 / suited)
+        for decay in ("weight_decay", "matrix_decay"):
+            _scale(self._optimiser, decay, factors.get("decay", 1.0))
         self._rates = [group.get("lr") for group in self._optimiser.param_groups]
         self._step = _closure_step if needs_closure(self._optimiser) else _plain_step
         if self._keeper:
