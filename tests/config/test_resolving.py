@@ -77,7 +77,8 @@ def test_another_optimiser_does_not_take_the_arguments_of_the_presets_own() -> N
 
     assert of(optimiser="Adam") == ({}, "fresh")
     assert of(optimiser="Adam", optimiser_arguments={"lr": 0.01})[0] == {"lr": 0.01}
-    assert of(optimiser="SGD") == of()
+    assert of(optimiser="OrthogonalSGD") == of()
+    assert of(optimiser="SGD") == ({}, "fresh")
     assert of()[1] == "inherited"
 
 
@@ -371,7 +372,7 @@ def test_species_can_be_switched_on_and_off(given: object, meant: str) -> None:
 def test_a_changed_config_is_checked_anew() -> None:
     config = settings.changed(settings.resolve(), evolution={"generations": 5, "max_species": np.int64(9)})
     assert (config.evolution.generations, config.evolution.max_species) == (5, 9)
-    assert config.training.optimiser == "SGD"
+    assert config.training.optimiser == "OrthogonalSGD"
     with pytest.raises(ConfigError, match=r"evolution\.generations is -1"):
         settings.changed(config, evolution={"generations": -1})
     with pytest.raises(ConfigError, match="did you mean evolution"):

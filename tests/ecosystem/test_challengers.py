@@ -75,7 +75,7 @@ def test_every_class_gets_a_challenger_that_stays_in_it() -> None:
 
 def test_a_challenger_that_is_clearly_better_takes_over_and_others_go() -> None:
     evolution, state = world()
-    after = step(evolution, state, {4: 0.9, 5: 1.2, 2: 0.9}).state  # 4 and 5 are challengers
+    after = step(evolution, state, {4: 0.9, 5: 1.2, 2: 0.9, 6: 1.2}).state  # 4 to 6 are challengers
     left = {network.id for network in after.networks if network.birth < after.generation}
     assert left == {4, 2, 3}
     tally = after.tally
@@ -85,14 +85,39 @@ def test_a_challenger_that_is_clearly_better_takes_over_and_others_go() -> None:
     assert next(one for one in after.networks if one.id == 4).pace == 1.0
 
 
-def test_a_tie_leaves_the_incumbent() -> None:
-    one = Individual(1, None, (), 0, 1, fitness=0.5, losses=np.ones(SAMPLES, np.float32))
+def test_a_tie_leaves_the_incumbent_unless_the_challenger_is_dearer() -> None:
+    _, state = world(**ALIKE)
+    family, cheap = ResidualFamily(Problem((1, 8, 8), 3)), state.networks[0].phenotype
+    dear = family.founder(np.random.default_rng(1), max_parameters=2 * family.parameters(cheap))
     noisy = np.ones(SAMPLES, np.float32)
     noisy[::2] += 0.3
     noisy[1::2] -= 0.301
-    assert judge([one, replace(one, id=2, losses=noisy)]).id == 1
-    assert judge([one, replace(one, id=2, losses=np.full(SAMPLES, 0.9, np.float32))]).id == 2
-    assert judge([replace(one, fitness=None, losses=None), replace(one, id=2)]).id == 2
+    worse = np.full(SAMPLES, 1.1, np.float32)
+
+    def winner(first: Phenotype, second: Phenotype, losses: np.ndarray | None) -> int:
+        one = Individual(1, first, (), 0, 1, fitness=0.5, losses=np.ones(SAMPLES, np.float32))
+        scored = 0.5 if losses is not None else None
+        return judge([one, replace(one, id=2, phenotype=second, losses=losses, fitness=scored)], family).id
+
+    assert winner(cheap, cheap, noisy) == 1
+    assert winner(dear, cheap, noisy) == 1
+    assert winner(cheap, dear, noisy) == 2
+    assert winner(cheap, dear, worse) == 1
+    assert winner(dear, cheap, worse - 0.2) == 2
+    assert winner(cheap, dear, None) == 1
+
+
+def test_a_challenger_that_wins_by_a_tie_stays_and_is_challenged() -> None:
+    evolution, state = world(**{"residual.mutations": ["width"]})
+    state = step(evolution, state, {}).state  # all have the same losses
+    for group in census.by_species(state.networks).values():
+        first, challenger = sorted(group, key=lambda one: one.id)
+        assert challenger.parents == (first.id,)
+        assert first.pace == 1.0
+        if first.parents:
+            before = next(one for one in evolution.start().networks if one.id == first.parents[0])
+            assert evolution.family.cost(first.phenotype) > evolution.family.cost(before.phenotype)
+    assert any(network.id > 3 and network.birth == 0 for network in state.networks)
 
 
 def test_the_winner_is_averaged_with_what_it_beat() -> None:
@@ -126,7 +151,10 @@ def test_a_cheaper_class_ends_no_dearer_one_and_leads_only_if_it_is_clearly_bett
     for cheap, main in ((0.8, 2), (1.0, 1)):
         after = state
         for _ in range(3):
-            after = step(evolution, after, dict.fromkeys(range(2, 99, 3), cheap) | {1: 1.0}).state
+            second = [network.id for network in after.networks if network.species == 2]
+            after = step(
+                evolution, after, dict.fromkeys([*second, 5], cheap)
+            ).state  # 5 is its first challenger
             assert 1 in {network.species for network in after.networks}
         plan = evolution.plan(after, [], elapsed=0.0)
         assert plan is not None

@@ -34,11 +34,11 @@ def found(data: Any, out: Path, **changes: Any) -> tuple[tuple[str, ...], str]:
 
 def test_colour_is_used_where_what_is_to_come_is_darker_or_brighter(tmp_path: Path) -> None:
     digits, rng = load_digits(), np.random.default_rng(1)
-    contrast, light = rng.uniform(0.6, 1.4, (600, 1, 1)), rng.uniform(-3, 3, (600, 1, 1))
-    seen, target = digits.images[:300], digits.target
-    changed = contrast * digits.images[300:900] + light
-    data = {"x_train": seen, "y_train": target[:300], "x_val": changed, "y_val": target[300:900]}
-    used, told = found(data, tmp_path / "run")
+    contrast, light = rng.uniform(0.5, 1.5, (1000, 1, 1)), rng.uniform(-4, 4, (1000, 1, 1))
+    seen, target = digits.images[:700], digits.target
+    changed = contrast * digits.images[700:1700] + light
+    data = {"x_train": seen, "y_train": target[:700], "x_val": changed, "y_val": target[700:1700]}
+    used, told = found(data, tmp_path / "run", **{"evolution.seed": 3})
     assert "colour" in used
     assert "colour -0." in told
     assert "will be used" in told

@@ -27,11 +27,11 @@ from epicortex.run.subject import Subject
 def test_a_limit_of_parameters_keeps_the_classes_of_cost_apart() -> None:
     digits = Subject.of(epicortex.load_data("digits"))
     made = sizing.counted(settings.resolve("default", {"evolution.max_parameters": 5000}), digits)
-    assert made.residual.start_parameters == 5000
+    assert made.residual.start_parameters == 4500  # the rest is room to grow
     family = ResidualFamily.from_config(made, Problem((1, 28, 28), 10))
     founders = Strategies.from_config(made).speciation.start(family).networks
     costs = [family.cost(network.phenotype) for network in founders]
-    assert all(family.parameters(network.phenotype) <= 5000 for network in founders)
+    assert all(family.parameters(network.phenotype) <= 4500 for network in founders)
     assert costs[1] < 0.7 * costs[0]
     assert costs[2] < 0.7 * costs[1]
 

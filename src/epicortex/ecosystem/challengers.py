@@ -1,9 +1,9 @@
 """The selection `challengers`: the incumbent of a class never stops training, and others try to beat it.
 
 A challenger is a copy of the incumbent with one mutation. Both get the same work; then the one with the lower
-validation loss goes on as the incumbent. What the two have in common is averaged after every generation, so
-that nothing that was learned is lost, and they differ in little but the mutation. A new challenger forks
-from the winner. In polish, siblings are averaged in the same way.
+validation loss goes on as the incumbent, or the dearer if there is nothing between them. What the two have in
+common is averaged after every generation, so that nothing that was learned is lost, and they differ in little
+but the mutation. A new challenger forks from the winner. In polish, siblings are averaged in the same way.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from epicortex.randomness import generator
 
 #: How far a challenger may be in cost from what its class is for: such networks compete fairly.
 _CLASS: Final = (0.7, 1.4)
+#: How many of them grow, where they can: that keeps what was learned exactly, so that their work counts at
+#: once, while one that has lost nodes has to recover first.
+_GROWING: Final = 0.75
 #: How often a mutation is drawn before a class goes without a challenger for a generation.
 _TRIES: Final = 20
 #: A loser that is so much worse has nothing to give.
@@ -69,7 +72,7 @@ class ChallengerSelection:
         if plan.phase == "search":
             whole = any(len(group) > 1 for group in census.by_species(state.networks).values())
             return state if whole or not self._evolves else self._challenged(state, family).state
-        return _with_siblings(state, plan) if plan.first else state
+        return _with_siblings(state, plan, family) if plan.first else state
 
     @property
     def _evolves(self) -> bool:
@@ -111,7 +114,7 @@ class ChallengerSelection:
         born: list[Individual] = []
         failed = 0
         for group in groups.values():
-            winner = judge(group)
+            winner = judge(group, family)
             if is_simplest(winner, family):
                 continue  # it is there to be beaten
             for _ in range(challengers(self._config, len(groups))):
@@ -120,10 +123,8 @@ class ChallengerSelection:
                     failed += 1
                 else:
                     born.append(challenger)
-        networks = tuple(
-            replace(one, pace=1.0) if any(one.id == judge(g).id for g in groups.values()) else one
-            for one in state.networks
-        )
+        winners = {judge(group, family).id for group in groups.values()}
+        networks = tuple(replace(one, pace=1.0) if one.id in winners else one for one in state.networks)
         after = replace(state, networks=(*networks, *born), next_network=state.next_network + len(born))
         return Selected(after, len(born), len(born), 0, failed, 0, 0)
 
@@ -135,7 +136,7 @@ class ChallengerSelection:
         cost = family.cost(winner.phenotype)
         low, high = _class_bounds(state, winner.species)
         for _ in range(_TRIES):
-            tried = family.mutate(winner.phenotype, grow=0.5, relative_fitness=0.5, rng=rng)
+            tried = family.mutate(winner.phenotype, grow=_GROWING, relative_fitness=0.5, rng=rng)
             if tried.phenotype is None or not low <= family.cost(tried.phenotype) <= high:
                 continue
             return Individual(
@@ -167,7 +168,7 @@ class OutcompetedCulling:
         left = tuple(network for network in state.networks if network.failed is None)
         plan, old = state.plan, census.evaluated(left)
         if plan is not None and plan.judge and self._config.evolution.evolve and old:
-            winners = [judge(group) for group in census.by_species(old).values()]
+            winners = [judge(group, family) for group in census.by_species(old).values()]
             kept = {one.id for one in winners} | {one.id for one in left if one.fitness is None}
             over = behind(winners, family) if self._config.culling.classes else set()
             left = tuple(one for one in left if one.id in kept and one.species not in over)
@@ -183,14 +184,25 @@ def _class_bounds(state: EcosystemState, species: int) -> tuple[float, float]:
     return (0.0, math.inf) if cost is None else (low * cost, high * cost)
 
 
-def judge(group: Sequence[Individual]) -> Individual:
-    """The winner: the incumbent, which is the oldest, or the best of those that are clearly better."""
+def judge(group: Sequence[Individual], family: Family[Any]) -> Individual:
+    """The winner: the incumbent, which is the oldest, or the best of those that may take its place."""
     scored = [one for one in group if one.fitness is not None]
     if not scored:
         return min(group, key=lambda one: one.id)
     incumbent = min(scored, key=lambda one: one.id)
-    better = [one for one in scored if clearly_better(one, incumbent)]
+    better = [one for one in scored if _takes_over(one, incumbent, family)]
     return min(better, key=lambda one: (loss(one), one.id), default=incumbent)
+
+
+def _takes_over(challenger: Individual, incumbent: Individual, family: Family[Any]) -> bool:
+    """Whether it is clearly better; or dearer and not clearly worse, though it has taken fewer steps.
+
+    What was added pays later, as dear networks do.
+    """
+    if clearly_better(challenger, incumbent):
+        return True
+    dearer = family.cost(challenger.phenotype) > family.cost(incumbent.phenotype)
+    return dearer and not clearly_better(incumbent, challenger)
 
 
 def _mean(family: Family[Any], first: Any, others: Sequence[Any]) -> Any:
@@ -214,12 +226,12 @@ def _averaged_siblings(state: EcosystemState, family: Family[Any]) -> EcosystemS
     return replace(state, networks=networks)
 
 
-def _with_siblings(state: EcosystemState, plan: Plan) -> EcosystemState:
+def _with_siblings(state: EcosystemState, plan: Plan, family: Family[Any]) -> EcosystemState:
     """The chosen species only, each as so many copies of its network."""
     groups = census.by_species(network for network in state.networks if network.failed is None)
     if plan.main not in groups:
         raise RunError(f"the plan is not of this run: it polishes class {plan.main}, which is not there")
-    kept = [judge(group) for species, group in groups.items() if species in (plan.main, plan.small)]
+    kept = [judge(group, family) for species, group in groups.items() if species in (plan.main, plan.small)]
     kept.sort(key=lambda one: one.id)
     born = [
         Individual(

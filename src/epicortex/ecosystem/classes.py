@@ -51,9 +51,10 @@ class CostClasses:
         return ClassRegister(state)
 
     def _founders(self, founder: Callable[..., Any], cost_of: Callable[[Any], int]) -> list[Any]:
-        """One for each class: the first nearly fills the limits, and others a part of what it costs."""
+        """One for each class: the first nearly fills the limits; others are like it, for a part of it."""
         parts, sizes = self._config.speciation.classes, self._config.residual
-        most, founders = sizes.start_cost, []
+        most = sizes.start_cost
+        founders: list[Any] = []
         for place, part in enumerate(parts, 1):
             rng = generator(self._config.evolution.seed, "founding", network=place)
             limits = (
@@ -61,7 +62,8 @@ class CostClasses:
                 for limit in (most, sizes.start_parameters)
             )
             cost, parameters = limits
-            founders.append(founder(rng, max_cost=cost, max_parameters=parameters))
+            first = founders[0] if founders else None
+            founders.append(founder(rng, max_cost=cost, max_parameters=parameters, like=first))
             if place == 1:
                 most = round(cost_of(founders[0]) / part)
         return founders

@@ -29,6 +29,8 @@ _CHANGE: Final = 2.0
 #: In ten minutes structures are compared so often; in other times by the root of their ratio.
 _ROUNDS: Final = 8
 _ROUNDS_WITHIN: Final = (3, 40)
+#: Before this part of the run nobody is compared: what learns fastest in the first seconds is what is small.
+_EARLIEST: Final = 0.1
 #: No job of a search takes longer than about this, in seconds; those of polish are shorter still, since
 #: siblings that are averaged often learn more.
 _LONGEST: Final = 25.0
@@ -163,7 +165,7 @@ class PlannedBudget:
         main, small = (None, None) if searching else self._species(state, family)
         rounds = self._slices_a_round
         flip, spared = self._flips(state, family)
-        judge = searching and (last or generation % rounds == 0)
+        judge = searching and (last or (generation % rounds == 0 and times[1] >= _EARLIEST))
         phase: Phase = "search" if searching else "polish"
         return Plan(
             generation=generation,

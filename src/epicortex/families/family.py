@@ -211,9 +211,14 @@ class SizesFounders(Protocol):
     """A family that can make first networks of any size."""
 
     def founder(
-        self, rng: np.random.Generator, *, max_cost: int | None = None, max_parameters: int | None = None
+        self,
+        rng: np.random.Generator,
+        *,
+        max_cost: int | None = None,
+        max_parameters: int | None = None,
+        like: Any | None = None,
     ) -> Any:
-        """A network of a sensible shape that nearly fills these limits."""
+        """A network that nearly fills these limits, of a sensible shape: that of `like`, where it suits."""
 
 
 @runtime_checkable

@@ -47,6 +47,8 @@ _BYTES_POWER: Final = 0.6
 _FEW_PARAMETERS: Final = 30_000
 _TABLE_PARAMETERS: Final = 150
 _LOOKED_AT: Final = 2**22
+#: Where a person limits parameters, founders take this part of them: the rest is room to grow.
+_ROOM: Final = 0.9
 #: What scoring costs for a sample, where training costs 1; and what is added to any estimate.
 _SCORING: Final = 1 / 3
 _MARGIN: Final = 1.3
@@ -141,13 +143,15 @@ def timed(
 
 def _parameters(config: Config, subject: Subject, most: int | None = None) -> int:
     """How many parameters the largest founder may have: as the settings say, or by the data, up to `most`."""
-    limits = [config.evolution.max_parameters, config.residual.start_parameters]
-    if limits[-1] is None:
-        if subject.data is None:
-            raise ConfigError("evolution.budget: planned needs a data set to plan for")
-        learnt, _ = _counts(config, subject.data)
-        limits += [most, most_parameters(subject.data.x_train, learnt, subject.problem.outputs)]
-    return min(limit for limit in limits if limit is not None)
+    most_ever, given = config.evolution.max_parameters, config.residual.start_parameters
+    if given is not None:
+        return given if most_ever is None else min(given, most_ever)
+    if subject.data is None:
+        raise ConfigError("evolution.budget: planned needs a data set to plan for")
+    learnt, _ = _counts(config, subject.data)
+    by_data = most_parameters(subject.data.x_train, learnt, subject.problem.outputs)
+    room = None if most_ever is None else max(1, round(_ROOM * most_ever))
+    return min(limit for limit in (by_data, room, most) if limit is not None)
 
 
 def most_parameters(samples: NDArray[Any], learnt: int, outputs: int) -> int:

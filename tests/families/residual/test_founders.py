@@ -45,12 +45,12 @@ def test_where_nothing_fits_the_smallest_network_is_given() -> None:
     assert {stage.width for stage in founder.genome.stages} == {1}
 
 
-def test_founders_differ_in_depth_and_in_kernels() -> None:
+def test_founders_within_the_same_limits_differ_in_kernels_only() -> None:
     kin = ResidualFamily(Problem((3, 32, 32), 10), ResidualOptions(kernel_mix=0.2))
     rng = np.random.default_rng(1)
     founders = [kin.founder(rng, max_cost=8_000_000) for _ in range(12)]
     depths = {tuple(len(stage.blocks) for stage in founder.genome.stages) for founder in founders}
-    assert depths == {(0, 1, 1), (0, 1, 2), (1, 1, 1)}
+    assert depths == {(0, 1, 1)}
     assert len({founder.genome.stages[0].kernels for founder in founders}) > 6
     shapes = [
         kernel for founder in founders for layer in founder.genome.layers[:-1] for kernel in layer.kernels
@@ -115,3 +115,31 @@ def test_where_parameters_are_scarce_and_cost_is_not_they_work_on_larger_maps() 
     scarce = sized_founder(problem, rng, max_cost=30_000_000, max_parameters=rich.parameters).genome
     assert scarce.parameters <= rich.parameters
     assert scarce.cost > 1.5 * rich.cost
+
+
+@pytest.mark.parametrize(
+    ("shape", "parameters"), [((1, 28, 28), 80_000), ((3, 32, 32), 200_000), ((1, 128), 40_000)]
+)
+def test_a_founder_like_another_has_its_shape_at_half_the_size(shape: Shape, parameters: int) -> None:
+    """Whatever it would be alone: of those of half the cost and parameters, all classes have one shape."""
+    problem, rng = Problem(shape, 10), np.random.default_rng(1)
+    whole = sized_founder(problem, rng, max_cost=32_000_000, max_parameters=parameters)
+    half = sized_founder(
+        problem, rng, max_cost=whole.genome.cost // 2, max_parameters=parameters // 2, like=whole
+    )
+    assert [stage.stride for stage in half.genome.stages] == [stage.stride for stage in whole.genome.stages]
+    assert [len(stage.blocks) for stage in half.genome.stages] == [
+        len(stage.blocks) for stage in whole.genome.stages
+    ]
+    assert 0.4 * whole.genome.parameters < half.genome.parameters <= parameters // 2
+    assert 0.4 * whole.genome.cost < half.genome.cost <= 0.5 * whole.genome.cost
+    ratios = [two.width / one.width for one, two in zip(whole.genome.stages, half.genome.stages, strict=True)]
+    assert max(ratios) - min(ratios) < 0.15
+
+
+def test_a_founder_that_would_be_too_thin_like_another_has_a_shape_of_its_own() -> None:
+    problem, rng = Problem((3, 32, 32), 10), np.random.default_rng(1)
+    whole = sized_founder(problem, rng, max_cost=2_000_000)
+    tiny = sized_founder(problem, rng, max_cost=100_000, like=whole)
+    assert tiny.genome.cost <= 100_000
+    assert not any(stage.blocks for stage in tiny.genome.stages)

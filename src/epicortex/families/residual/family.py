@@ -46,7 +46,7 @@ class ResidualFamily:
     """
 
     name = "residual"
-    remembers = ("SGD",)
+    remembers = ("SGD", "OrthogonalSGD")
 
     def __init__(
         self,
@@ -99,9 +99,17 @@ class ResidualFamily:
         )
 
     def founder(
-        self, rng: np.random.Generator, *, max_cost: int | None = None, max_parameters: int | None = None
+        self,
+        rng: np.random.Generator,
+        *,
+        max_cost: int | None = None,
+        max_parameters: int | None = None,
+        like: Phenotype | None = None,
     ) -> Phenotype:
-        """A network of a sensible shape that nearly fills these limits and those of the options."""
+        """A network of a sensible shape that nearly fills these limits and those of the options.
+
+        It is that of `like`, unless it would be too thin.
+        """
         costs = [limit for limit in (max_cost, self.options.max_cost) if limit is not None]
         counts = [limit for limit in (max_parameters, self.options.max_parameters) if limit is not None]
         return sized_founder(
@@ -110,6 +118,7 @@ class ResidualFamily:
             max_cost=min(costs, default=None),
             max_parameters=min(counts, default=None),
             kernel_mix=self.options.kernel_mix,
+            like=like,
         )
 
     def simplest(self, rng: np.random.Generator) -> Phenotype | None:

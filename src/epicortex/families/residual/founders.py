@@ -1,7 +1,7 @@
 """First networks: sensible skeletons, as wide as a limit of cost and of parameters allows.
 
-Skeletons differ in depth, in where their blocks are and in the mix of kernels; the width follows from the
-limits. Which limits a run has is left to whoever starts it.
+Which skeleton and which width it is follows from the limits; kernels and weights are drawn. Which limits a
+run has is left to whoever starts it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ def sized_founder(
     max_cost: int | None = None,
     max_parameters: int | None = None,
     kernel_mix: float = 0.0,
+    like: Phenotype | None = None,
 ) -> Phenotype:
-    """A network of a drawn shape that nearly fills the limits, or the smallest there is if none does.
+    """A network of a sensible shape that nearly fills the limits, or the smallest there is if none does.
 
     Stages get wider, and every stage but the first halves its maps. Where the limits are too tight for that,
     blocks go first, then the widening. Where parameters are scarce and cost is not, more of them work on
-    large maps.
+    large maps. Of pictures and signals, a founder `like` another has its shape, unless it would be too thin.
 
     >>> problem = Problem((3, 32, 32), 10)
     >>> founder = sized_founder(problem, np.random.default_rng(1), max_cost=5_000_000)
@@ -68,18 +69,21 @@ def sized_founder(
     → out 10 · 53563
     """
     usual, scarce = skeletons(problem.input_shape)
+    if len(problem.input_shape) == 1:  # nobody knows how deep a network for a table should be
+        usual = tuple(usual[place] for place in rng.permutation(len(usual)))
 
     def fits(genome: Genome) -> bool:
         return (max_cost is None or genome.cost <= max_cost) and (
             max_parameters is None or genome.parameters <= max_parameters
         )
 
+    same = () if like is None or len(problem.input_shape) == 1 else (_skeleton(like.genome),)
     tried: list[tuple[int, _Skeleton, float]] = []
-    for skeleton in (*(usual[place] for place in rng.permutation(len(usual))), *scarce):
+    for skeleton in (*same, *usual, *scarce):
         width = _width(problem, skeleton, fits)
         if width >= _NARROWEST:
             tried.append((_genome(problem, skeleton, width).cost, skeleton, width))
-            if max_cost is None or tried[-1][0] >= _USED * max_cost:
+            if skeleton in same or max_cost is None or tried[-1][0] >= _USED * max_cost:
                 break
     if tried:
         _, skeleton, width = max(tried, key=lambda one: one[0])
@@ -103,7 +107,7 @@ def _smallest(
 def skeletons(input_shape: Shape) -> tuple[tuple[_Skeleton, ...], tuple[_Skeleton, ...]]:
     """The shapes that a founder may have, for an input [channels, *spatial].
 
-    First the usual ones, of which one is drawn; then those that do more with few parameters.
+    First the usual ones, for maps the best of them first; then those that do more with few parameters.
     """
     spatial = input_shape[1:]
     if not spatial:
@@ -120,6 +124,15 @@ def skeletons(input_shape: Shape) -> tuple[tuple[_Skeleton, ...], tuple[_Skeleto
     lean, top = (0, *even[1:]), (0, *even[1:-1], 2)
     wide = tuple(_Skeleton(tuple(strides), blocks, _WIDENING[depth]) for blocks in (lean, top, even))
     return wide, (_Skeleton(tuple(strides), even, _SCARCE),)
+
+
+def _skeleton(genome: Genome) -> _Skeleton:
+    """What a network with maps is like, but for its widths."""
+    stages = genome.stages
+    widening = (stages[-1].width / stages[0].width) ** (1 / max(1, len(stages) - 1))
+    return _Skeleton(
+        tuple(stage.stride for stage in stages), tuple(len(stage.blocks) for stage in stages), widening
+    )
 
 
 def _first_stride(size: int, spatial: int) -> int:
