@@ -16,22 +16,32 @@ from epicortex.errors import ConfigError, EpiCortexError
 
 #: What each arm is, in the order of the tables.
 ARMS: Final = {
-    "ours": "`epicortex evolve` as it is",
+    "ours": "`epicortex evolve`, with the most parameters that the bar allows",
     "founder": "control (a): the middle founder of ours, trained for the whole time",
     "alone": "one founder of half the usual limits, sized for the whole time and trained for it",
     "scratch": "control (b): the final structure of ours with new weights, trained for the whole time",
     "optuna": "control (c): Optuna TPE with median pruning, same space and recipe, then its best structure",
     "cnn": "a hand-written CNN with batch norm, AdamW and cosine",
     "lenet": "LeNet-5, trained in the same way",
+    "small": "ours with at most 10,000 parameters",
     "forest": "a random forest of 500 trees on the pixels",
+    "sgd": "ours with the steps of SGD for all weights",
     "no-averaging": "ours without averaging relatives",
     "no-shapes": "ours without mutations of kernel shapes",
     "uniform": "ours with 3×3 kernels only",
     "drawn": "ours with half of the kernels drawn narrow, which then do not change",
     "naive": "ours without classes of cost: one pool, equal work, the best four of six survive",
+    "shape-square": "the depth and the cost of the founder, all kernels 3×3",
+    "shape-narrow": "the same depth and cost, a third of the kernels 3×3, others 1×3 and 3×1",
+    "shape-long": "the same depth and cost, a third of the kernels 3×3, others 1×5 and 5×1",
+    "shape-shrunk": "the same depth, all kernels 3×3 until they shrink by magnitude to that cost",
 }
+#: Those that compare shapes of kernels.
+SHAPES: Final = tuple(arm for arm in ARMS if arm.startswith("shape-"))
 #: Arms that take a structure, sizes or augmentation from the run of ours with the same seed.
-NEED_OURS: Final = frozenset({"founder", "alone", "scratch", "optuna"})
+NEED_OURS: Final = frozenset({"founder", "alone", "scratch", "optuna", *SHAPES})
+#: The most parameters that the bars of this project allow: `epicortex evolve --max-parameters`.
+MOST_PARAMETERS: Final = {"mnist": 50_000, "fashion-mnist": 100_000, "svhn": 150_000, "cifar10": 250_000}
 #: Data whose images a person would mirror.
 PHOTOGRAPHS: Final = frozenset({"cifar10", "photographs"})
 
@@ -55,11 +65,19 @@ def run(request: dict[str, Any], began: float) -> dict[str, Any]:
     if arm in ("founder", "scratch"):
         genome = ours["founder" if arm == "founder" else "genome"]
         return evolved.fixed(data, genome, flips=evolved.flips(ours), folder=folder, **usual)
+    if arm in SHAPES:
+        from benchmarks import shapes
+
+        made = shapes.structure(arm, evolved.genome(ours["founder"]), request["seed"])
+        parts = shapes.PARTS if arm == "shape-shrunk" else None
+        flips = evolved.flips(ours)
+        return evolved.fixed(data, made.to_dict(), flips=flips, folder=folder, parts=parts, **usual)
     if arm == "optuna":
         from benchmarks import tpe
 
         return tpe.run(data, ours, folder=folder, **usual)
     more = evolved.flips(ours) if arm == "alone" else {}
+    more["evolution.max_parameters"] = MOST_PARAMETERS.get(Path(data).name)
     return evolved.run(data, arm, folder=folder, more=more, **usual)
 
 

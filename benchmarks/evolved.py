@@ -24,14 +24,23 @@ from epicortex.ecosystem.plan import Plan
 from epicortex.ecosystem.state import EcosystemState, Tally
 from epicortex.families.family import Problem
 from epicortex.families.residual import ResidualFamily
+from epicortex.families.residual.genome import Genome
 from epicortex.families.residual.phenotype import Phenotype
 from epicortex.families.residual.reading import genome_from_json
 from epicortex.storage.folder import read_config
 
+#: What SGD is given where it takes the place of orthogonal steps.
+SGD: Final = {"lr": 0.15, "momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}
 _STILL: Final = ("width", "inner", "block", "stage", "stride", "recipe")
 #: What an arm changes in the preset `default`.
 SETTINGS: Final[dict[str, dict[str, object]]] = {
     "ours": {},
+    "small": {"evolution.max_parameters": 10_000},
+    "sgd": {
+        "training.optimiser": "SGD",
+        "training.optimiser_arguments": SGD,
+        "training.optimiser_state": "inherited",
+    },
     "no-averaging": {"selection.averaging": False},
     "no-shapes": {"residual.mutations": _STILL},
     "uniform": {"residual.mutations": _STILL, "residual.kernel_mix": 0.0},
@@ -88,8 +97,8 @@ def run(
     folder: Path,
     more: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """One run of an arm of `SETTINGS`, with further settings."""
-    config = settings({**SETTINGS[arm], **(more or {})}, seed=seed, minutes=minutes, cores=cores)
+    """One run of an arm of `SETTINGS`, with further settings where it has none of its own."""
+    config = settings({**(more or {}), **SETTINGS[arm]}, seed=seed, minutes=minutes, cores=cores)
     return figures(data, config, began=began, folder=folder, parts=naive.PARTS if arm == "naive" else None)
 
 
@@ -100,7 +109,7 @@ def flips(ours: Mapping[str, Any]) -> dict[str, Any]:
 
 def fixed(
     data: DataSet | str,
-    genome: Mapping[str, Any],
+    structure: Mapping[str, Any],
     *,
     flips: Mapping[str, Any],
     seed: int,
@@ -108,9 +117,10 @@ def fixed(
     cores: int,
     began: float,
     folder: Path,
+    parts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """One structure with new weights, trained as ours is, with small images first, for all of the time."""
-    network = drawn(genome, seed)
+    network = drawn(structure, seed)
     changes = {
         "budget.search": 0.0,
         **flips,
@@ -118,12 +128,17 @@ def fixed(
         "residual.start_parameters": network.genome.parameters,
     }
     config = settings(changes, seed=seed, minutes=minutes, cores=cores)
-    return figures(data, config, began=began, folder=folder, ancestor=network)
+    return figures(data, config, began=began, folder=folder, parts=parts, ancestor=network)
 
 
-def drawn(genome: Mapping[str, Any], seed: int) -> Phenotype:
+def genome(found: Mapping[str, Any]) -> Genome:
+    """A structure as the figures of a run hold it."""
+    return genome_from_json(json.dumps(found))
+
+
+def drawn(found: Mapping[str, Any], seed: int) -> Phenotype:
     """A structure with new weights."""
-    structure = genome_from_json(json.dumps(genome))
+    structure = genome(found)
     family = ResidualFamily(Problem(structure.input_shape, structure.outputs), start=structure)
     return family.minimal(np.random.default_rng(seed))
 

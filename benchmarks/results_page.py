@@ -106,9 +106,10 @@ def paired(runs: Sequence[Run]) -> str:
             gains = [100 * (one.figures["test"] - other.figures["test"]) for one, other in pairs]
             spread = f"{statistics.stdev(gains):.2f}" if len(gains) > 1 else "–"
             each = ", ".join(f"{gain:+.2f}" for gain in gains)
-            lines.append([str(setting), arm, f"{statistics.fmean(gains):+.2f}", spread, each, _sizes(pairs)])
-    heads = ["runs", "ours less", "mean", "deviation", "each seed", "parameters of ours / of it"]
-    return _table(heads, lines)
+            sizes = [_ratio(pairs, name) for name in ("parameters", "multiplications")]
+            lines.append([str(setting), arm, f"{statistics.fmean(gains):+.2f}", spread, each, *sizes])
+    heads = ["runs", "ours less", "mean", "deviation", "each seed"]
+    return _table([*heads, "parameters of ours / of it", "multiplications"], lines)
 
 
 def fronts(runs: Sequence[Run]) -> str:
@@ -206,8 +207,8 @@ def _sorted(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (run.key, run.number))
 
 
-def _sizes(pairs: Sequence[tuple[Run, Run]]) -> str:
-    ours, other = ([pair[side].figures["parameters"] for pair in pairs] for side in (0, 1))
+def _ratio(pairs: Sequence[tuple[Run, Run]], name: str) -> str:
+    ours, other = ([pair[side].figures[name] for pair in pairs] for side in (0, 1))
     return "–" if None in other else f"{sum(ours) / sum(other):.2f}"
 
 

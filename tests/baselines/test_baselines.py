@@ -125,7 +125,7 @@ def test_tables_fill_their_regions_and_leave_the_prose(tmp_path: Path) -> None:
     assert "old" not in text
     assert all(f"Before {name}." in text for name in names)
     assert "95.15 % | 95.10, 95.20" in text
-    assert "| digits, 0.5 minutes, 2 cores | founder | +2.00 | 0.00 | +2.00, +2.00 | 1.00 |" in text
+    assert "| digits, 0.5 minutes, 2 cores | founder | +2.00 | 0.00 | +2.00, +2.00 | 1.00 | 1.00 |" in text
     assert "failed: no \\| memory" in text
     assert "| broken off |" in text
     picture = (tmp_path / "page" / "digits-0.5min-2.svg").read_text()
@@ -144,7 +144,6 @@ def test_the_page_of_results_has_every_table() -> None:
     assert [arm for arm in arms.ARMS if f"`{arm}`" not in text] == ["forest"]
 
 
-@pytest.mark.skipif(not KEPT.exists(), reason="no runs are kept yet")
 def test_the_page_has_the_tables_of_the_runs_that_are_kept(tmp_path: Path) -> None:
     page = tmp_path / baselines.PAGE.name
     page.write_bytes(baselines.PAGE.read_bytes())
@@ -218,6 +217,20 @@ def test_the_settings_of_every_arm_are_understood(arm: str) -> None:
     config = evolved.settings(evolved.SETTINGS[arm], seed=3, minutes=1, cores=2)
     assert config.evolution.minutes == 1
     assert config.training.workers == 2
+
+
+def test_the_limit_of_small_networks_goes_before_that_of_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def figures(data: str, config: Any, **more: Any) -> dict[str, Any]:
+        given.append(config)
+        return {}
+
+    monkeypatch.setattr(evolved, "figures", figures)
+    for arm in ("ours", "small"):
+        key = {"data": "cifar10", "minutes": 1, "cores": 2, "seed": 1, "folder": "x", "arm": arm}
+        arms.run(key, began=0.0)
+    assert [config.evolution.max_parameters for config in given] == [250_000, 10_000]
 
 
 def _counted(arm: str, **changes: Any) -> epicortex.Result:
