@@ -19,7 +19,7 @@ install: $(VENV)/.installed ## Create .venv and install EpiCortex with everythin
 demo: install ## Evolve networks that read handwritten digits (a minute)
 	$(BIN)/epicortex evolve digits --minutes 1
 
-test: install ## Run the linters, the type checker and the tests (eight to ten minutes on two cores)
+test: install ## Run the linters, the type checker and the tests (five to ten minutes on two cores)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
