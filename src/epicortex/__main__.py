@@ -1,6 +1,6 @@
 """Where the command begins: `epicortex`, and `python -m epicortex`, which like it imports nothing from here.
 
-An impatient Ctrl-C during the first imports ends it with one line; all else is left to `cli`.
+An impatient Ctrl-C before a command has begun ends it with one line; all else is left to `cli`.
 """
 
 import os
@@ -13,13 +13,11 @@ def main() -> int:
     """Run the command and give its exit code."""
     impatient = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if impatient:
-        # Not as an exception: imports would swallow it here and there, or print it.
+        # Not as an exception: imports would swallow it here and there, print it, or make another of it.
         signal.signal(signal.SIGINT, _stop)
     from epicortex.cli import main as run
 
-    if impatient:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    return run()
+    return run(impatient=impatient)
 
 
 def _stop(*_: object) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
@@ -129,7 +130,7 @@ sys.exit(main())
 
 def test_ctrl_c_while_the_command_is_still_being_imported_is_one_line() -> None:
     said = set()
-    for delay in (0.003, 0.006, 0.01, 0.015, 0.02, 0.03):
+    for delay in (0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08):
         done = subprocess.run(
             [sys.executable, "-c", IMPATIENT],
             env={**os.environ, "DELAY": str(delay)},
@@ -142,6 +143,30 @@ def test_ctrl_c_while_the_command_is_still_being_imported_is_one_line() -> None:
         assert done.stderr.count("\n") == 1, done.stderr
         said.add(done.stderr)
     assert "epicortex: stopped\n" in said
+
+
+class _Panic(BaseException):
+    """What a Rust extension raises whose import is interrupted."""
+
+
+@pytest.mark.parametrize("error", [ImportError, _Panic])
+def test_what_an_import_makes_of_ctrl_c_is_still_a_stop(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise error("datetime") from None
+        return 0
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("epicortex.cli.show.run", interrupted)
+    try:
+        assert main(["show", "run"], impatient=True) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "epicortex: stopped\n"
 
 
 def test_a_path_that_is_too_long_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

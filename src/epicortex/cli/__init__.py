@@ -10,11 +10,12 @@ import errno
 import importlib
 import os
 import shlex
+import signal
 import stat
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TextIO
@@ -53,14 +54,29 @@ BROKEN_PIPE: Final = 141
 _DISK_TROUBLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code."""
+class _CtrlC:
+    """Raises KeyboardInterrupt and remembers it: an import that it meets may make another error of it."""
+
+    pressed = False
+
+    def listen(self) -> None:
+        """From now on."""
+        signal.signal(signal.SIGINT, self._handle)
+
+    def _handle(self, *_: object) -> None:
+        self.pressed = True
+        raise KeyboardInterrupt
+
+
+def main(argv: Sequence[str] | None = None, *, impatient: bool = False) -> int:
+    """Run one command and give its exit code; if `impatient`, Ctrl-C is ours to handle once it begins."""
+    ctrl_c = _CtrlC()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character gets a question mark, not an error.
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv), ctrl_c.listen if impatient else None)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -72,11 +88,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say("stopped", INTERRUPTED)
     except OSError as error:
         return _system_trouble(error)
-    except Exception as error:  # the last line of defence: a person sees one line, whatever happened
-        return _bug(error)
+    except BaseException as error:  # the last line of defence: a person sees one line, whatever happened
+        return _unforeseen(error, ctrl_c)
 
 
-def _dispatch(argv: list[str]) -> int:
+def _unforeseen(error: BaseException, ctrl_c: _CtrlC) -> int:
+    if ctrl_c.pressed:
+        return _say("stopped", INTERRUPTED)
+    if not isinstance(error, Exception):
+        raise error
+    return _bug(error)
+
+
+def _dispatch(argv: list[str], begin: Callable[[], None] | None) -> int:
     parser = Parser(prog="epicortex", description="Evolves convolutional neural networks.")
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.usage = "epicortex COMMAND ..."
@@ -98,6 +122,8 @@ def _dispatch(argv: list[str]) -> int:
     command.add_arguments(own)
     arguments = own.parse(argv[1:])
     arguments.command_line = shlex.join(["epicortex", *argv])
+    if begin is not None:
+        begin()
     return int(command.run(arguments))
 
 
