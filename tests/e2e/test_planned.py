@@ -96,6 +96,18 @@ def test_a_finished_run_goes_on_with_more_minutes(finished: Path, tmp_path: Path
     assert all(0 <= rate <= 2 for plan in after for rate in plan["rates"])
 
 
+def test_a_run_of_generations_goes_on_by_the_clock(tmp_path: Path) -> None:
+    folder = tmp_path / "counted"
+    run("evolve", "digits", "--out", folder, "--generations", "3", "--workers", "1", "--quiet")
+    run("resume", folder, "--minutes", "0.2", "--quiet")
+    after = plans(folder)
+    assert after[3]["begun"] > 0
+    assert after[3]["speed"] != 1e9  # measured anew
+    assert after[-1]["until"] == 0.2
+    assert after[-1]["steps"] == 0
+    assert len(after) < 40
+
+
 def test_ctrl_c_leaves_a_model_and_the_command_that_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
     words = command(

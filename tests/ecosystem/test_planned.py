@@ -37,14 +37,21 @@ def family_of(made: Config, shape: tuple[int, ...] = (1, 8, 8)) -> ResidualFamil
     return ResidualFamily.from_config(made, Problem(shape, 3))
 
 
-def planned(made: Config, shape: tuple[int, ...] = (1, 8, 8), pace: float = 1.0) -> list[Plan]:
-    """All plans of a run whose generations take the time that was planned, times `pace`; nobody trains."""
+def planned(
+    made: Config, shape: tuple[int, ...] = (1, 8, 8), pace: float = 1.0, after: Plan | None = None
+) -> list[Plan]:
+    """All plans of a run whose generations take the time that was planned, times `pace`; nobody trains.
+
+    It may go on `after` the plans of another.
+    """
     family = family_of(made, shape)
     evolution = Evolution(made, family)
     state, elapsed = evolution.start(), 2.0
+    if after is not None:
+        state = replace(state, generation=after.generation, plan=after)
     history: list[Generation] = []
     plans: list[Plan] = []
-    while limit_reached(Progress.of_state(state), made.evolution) is None:
+    while len(plans) < 1000 and limit_reached(Progress.of_state(state), made.evolution) is None:
         plan = evolution.plan(state, history, elapsed=elapsed)
         assert plan is not None
         plans.append(plan)
@@ -195,6 +202,23 @@ def test_generations_that_were_counted_are_no_minutes() -> None:
     asked = config(**{"evolution.generations": 30}).evolution
     assert limit_reached(ended, asked) == "generations"
     assert limit_reached(ended, asked.model_copy(update={"minutes": 20.0})) is None
+
+
+@pytest.mark.parametrize("done", [3, 12, 29, 30])
+def test_a_run_of_generations_goes_on_by_the_clock_and_ends(done: int) -> None:
+    counted = planned(config(**{"evolution.generations": 30}))[:done]
+    plans = planned(config(**{"evolution.minutes": 2.0}), after=counted[-1])
+    assert sum(plan.work for plan in plans) / SPEED == pytest.approx(120 - 2 - 3, rel=0.05)
+    assert plans[-1].ends_run
+    assert (plans[-2].rates[1], plans[-1].steps) == (0.0, 0)
+    assert [plan.ends_run for plan in plans].count(True) == 1
+
+
+def test_more_minutes_that_are_given_before_the_last_score_are_used() -> None:
+    trained = planned(config(**{"evolution.minutes": 2.0}))[-2]
+    plans = planned(config(**{"evolution.minutes": 4.0}), after=trained)
+    assert plans[0].steps > 0
+    assert sum(plan.work for plan in plans) / SPEED == pytest.approx(240 - 2 - 3, rel=0.05)
 
 
 def test_a_finished_run_of_generations_does_not_search_again() -> None:

@@ -65,12 +65,13 @@ class PlannedBudget:
             return self._counted(state, family)
         total = max(1.0, 60 * minutes - self._reserve)
         before = state.plan
-        begun = elapsed if before is None else before.begun
+        new = before is None or not before.timed
+        begun = elapsed if before is None or new else before.begun
         searching = before is None or (before.phase == "search" and not before.last)
         end_of_search = begun + self._own.search * (total - begun)
         searching = searching and elapsed < end_of_search
         seconds = self._search_slice(total) if searching else _polish_slice(total)
-        if before is None:
+        if new:
             seconds *= _FIRST
         left = (end_of_search if searching else total) - elapsed
         final = left < 1.5 * seconds
@@ -81,7 +82,7 @@ class PlannedBudget:
         # Where reading took all of the time, or a later process counts anew, no time is before the first.
         times = max(0.0, min(end, (elapsed - begun) / whole)), end
         size = self._size(state, family, times[0])
-        if _decayed(before):
+        if _decayed(before, minutes):
             return replace(self._closing(state, family), until=minutes, begun=begun)
         plan = self._outline(
             state, family, searching=searching, last=searching and final, times=times, size=size
@@ -134,7 +135,7 @@ class PlannedBudget:
     def _counted(self, state: EcosystemState, family: Family[Any]) -> Plan:
         """Without minutes: a part of the generations is search, and each has the same number of steps."""
         generations, now = self._config.evolution.generations, state.generation + 1
-        if _decayed(state.plan):
+        if _decayed(state.plan, generations):
             return replace(self._closing(state, family), until=float(generations))
         trained = max(1, generations - 1)
         search = math.floor(self._own.search * trained)
@@ -284,9 +285,11 @@ def _knows_mirrored(network: Individual, chance: float) -> bool:
     return known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known
 
 
-def _decayed(before: Plan | None) -> bool:
-    """Whether all training is done, but not its last score."""
-    return before is not None and before.phase == "polish" and before.rates[1] == 0 and not before.last
+def _decayed(before: Plan | None, until: float) -> bool:
+    """Whether all training of a run that ends then is done, but not its last score."""
+    if before is None or before.until != until:
+        return False
+    return before.phase == "polish" and before.rates[1] == 0 and not before.last
 
 
 def rate(time: float) -> float:

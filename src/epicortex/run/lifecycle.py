@@ -234,12 +234,23 @@ def resume(
             if (before := getattr(folder.info, name)) != version:
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
         config = assembly.with_backend(config, family, subject, extensions, hooks.watcher.note)
+        recipe = assembly.make_recipe(config, family, subject, extensions)
         evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
+        state = start.state if start else assembly.founders(evolution)
+        prepared = sizing.is_planned(config) and _given_minutes(folder.config, config)
+        if prepared:
+            hooks.watcher.reading("measuring how fast networks train", 0, 0)
+            workers.prepare(engines.WorkerSetup(recipe=recipe, family=family, data=subject.data))
+            config = sizing.timed_on(config, family, subject, workers, state)
+            evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
         folder.change(config)
         hooks.watcher.maximised(config.fitness_name)
-        state = start.state if start else assembly.founders(evolution)
-        recipe = assembly.make_recipe(config, family, subject, extensions)
-        return _Run(evolution, subject, recipe, hooks)(workers, state, folder, start)
+        return _Run(evolution, subject, recipe, hooks, prepared)(workers, state, folder, start)
+
+
+def _given_minutes(before: Config, after: Config) -> bool:
+    """Whether a run that counted generations goes on by the clock."""
+    return before.evolution.minutes is None and after.evolution.minutes is not None
 
 
 def _network(ancestor: Any) -> Any | None:

@@ -20,6 +20,7 @@ from epicortex.config import resolving as settings
 from epicortex.data import DataSet
 from epicortex.data.options import TOTAL_PIXELS
 from epicortex.ecosystem.jobs import Course, Job
+from epicortex.ecosystem.state import EcosystemState
 from epicortex.engines import Engine
 from epicortex.errors import ConfigError, RunError
 from epicortex.families.family import Family, SizesFounders
@@ -139,6 +140,15 @@ def timed(
         ),
         subject,
     )
+
+
+def timed_on(
+    config: Config, family: Family[Any], subject: Subject, engine: Engine, state: EcosystemState
+) -> Config:
+    """The settings of a run that counted generations, and goes on by the clock with the networks it has."""
+    unknown = settings.changed(config, budget={"speed": None, "reserve": None})
+    dearest = max((one.phenotype for one in state.networks), key=family.cost)
+    return timed(unknown, family, subject, engine, dearest)
 
 
 def _parameters(config: Config, subject: Subject, most: int | None = None) -> int:
