@@ -159,3 +159,38 @@ def test_matrices_that_are_not_there_are_refused(matrix: native.Matrix, words: s
     optimiser.matrices = (matrix,)
     with pytest.raises(native.NativeError, match=words):
         optimiser.step(np.zeros(10, np.float32), np.zeros(10, np.float32))
+
+
+def test_other_matrices_count_from_the_next_step_on() -> None:
+    places = np.arange(4, dtype=np.int32)
+    first, second = native.Matrix(0, 2, 2, places), native.Matrix(4, 2, 2, places)
+    changing = native.OrthogonalSGD(lr=0.1, matrix_rate=0.5, matrix_decay=0.0)
+    weights, gradient = np.zeros(8, np.float32), np.arange(1, 9, dtype=np.float32)
+    for matrices in ((first,), (second,), (first, second)):
+        before = weights.copy()
+        alone = native.OrthogonalSGD(lr=0.1, matrix_rate=0.5, matrix_decay=0.0)
+        alone.matrices = changing.matrices = matrices
+        changing.step(weights, gradient)
+        expected = before.copy()
+        alone.step(expected, gradient)
+        np.testing.assert_array_equal(weights, expected)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        np.arange(4),
+        np.arange(4, dtype=np.int32).reshape(2, 2),
+        np.arange(8, dtype=np.int32)[::2],
+        np.arange(4, dtype=np.int32)[::-1],
+    ],
+    ids=["of 64 bits", "two dimensions", "every other", "backwards"],
+)
+def test_places_that_the_library_cannot_read_are_refused(places: Any) -> None:
+    with pytest.raises(native.NativeError, match="contiguous vector of int32"):
+        native.Matrix(0, 2, 2, places)
+
+
+def test_orthogonal_steps_have_no_dampening() -> None:
+    with pytest.raises(native.NativeError, match="no dampening"):
+        native.OrthogonalSGD(lr=0.1, momentum=0.9, dampening=0.1)

@@ -180,17 +180,24 @@ class OrthogonalSGD(SGD):
     matrix_decay: float = 0.02
     """The part of them that a step of rate 1 takes away."""
     matrices: tuple[Matrix, ...] = ()
-    _listed: Any = field(default=None, init=False, repr=False, compare=False)
+    _listed: tuple[tuple[Matrix, ...], Any] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """The matrices that were last told to the library, and how they were told."""
 
     _kind: ClassVar[int] = 4
 
+    def __post_init__(self) -> None:
+        if self.dampening:
+            raise NativeError("OrthogonalSGD has no dampening")
+
     def _fill(self, made: OptimiserStructure) -> None:
         SGD._fill(self, made)
-        if self._listed is None:
+        if self._listed is None or self._listed[0] is not self.matrices:
             rows = [
                 MatrixStructure(one.first, len(one.places), one.rows, one.columns, one.places.ctypes.data)
                 for one in self.matrices
             ]
-            self._listed = (MatrixStructure * len(rows))(*rows)
-        made.matrices, made.matrix_count = self._listed, len(self.matrices)
+            self._listed = self.matrices, (MatrixStructure * len(rows))(*rows)
+        made.matrices, made.matrix_count = self._listed[1], len(self.matrices)
         made.matrix_rate, made.matrix_decay = self.lr * self.matrix_rate, self.matrix_decay

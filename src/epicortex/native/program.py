@@ -135,6 +135,11 @@ class Matrix:
     places: NDArray[np.int32]
     """Where each stands in the matrix, row by row."""
 
+    def __post_init__(self) -> None:
+        places = self.places
+        if places.dtype != np.int32 or places.ndim != 1 or not places.flags.c_contiguous:
+            raise NativeError("the places of a matrix must be a contiguous vector of int32")
+
 
 @dataclass(frozen=True)
 class Program:

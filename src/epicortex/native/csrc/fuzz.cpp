@@ -118,6 +118,13 @@ void round_of(const char* const* sets, int set_count) {
         if (chance(0.1)) matrices[draw(0, 1)].first += draw(-2, 2);
         if (chance(0.1)) matrices[draw(0, 1)].columns = draw(-1, 40);
         if (chance(0.1)) matrices[draw(0, 1)].count = draw(-1, parameters + 1);
+        const int64_t wild[] = {0, -1, 1000, int64_t{1} << 27, int64_t{1} << 31, int64_t{1} << 40, INT64_MAX, INT64_MIN};
+        const auto any = [&] { return wild[draw(0, static_cast<int64_t>(sizeof wild / sizeof *wild) - 1)]; };
+        if (chance(0.05)) matrices[draw(0, 1)].rows = any();
+        if (chance(0.05)) matrices[draw(0, 1)].columns = any();
+        if (chance(0.05)) matrices[draw(0, 1)].first = any();
+        if (chance(0.1)) places[static_cast<size_t>(draw(0, static_cast<int64_t>(places.size()) - 1))] =
+            static_cast<int32_t>(draw(0, 1) ? -1 : INT32_MAX);
         o.matrices = chance(0.95) ? matrices : nullptr, o.matrix_count = draw(chance(0.05) ? -1 : 0, 2);
         o.matrix_rate = 0.01f, o.matrix_decay = 0.1f;
         o.kind = static_cast<int32_t>(draw(-1, 5)), o.first = m.data(), o.second = v.data();

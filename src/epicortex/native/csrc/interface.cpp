@@ -26,7 +26,7 @@ namespace {
 thread_local std::string message;
 
 constexpr int ORTHOGONAL_STEPS = 5;
-constexpr int64_t MOST_SIDE = int64_t{1} << 30, MOST_ENTRIES = int64_t{1} << 31;
+constexpr int64_t MOST_SIDE = int64_t{1} << 27, MOST_ENTRIES = int64_t{1} << 27;
 
 // Numbers too small for a normal float count as 0 while we compute, and as before when we are done.
 class FlushedDenormals {
