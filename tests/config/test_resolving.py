@@ -76,7 +76,8 @@ def test_another_optimiser_does_not_take_the_arguments_of_the_presets_own() -> N
         return training.optimiser_arguments, training.optimiser_state
 
     assert of(optimiser="Adam") == ({}, "fresh")
-    assert of(optimiser="Adam", optimiser_arguments={"lr": 0.01})[0] == {"lr": 0.01}
+    assert of(optimiser="Adam", optimiser_arguments={"lr": 0.01}) == ({"lr": 0.01}, "fresh")
+    assert of(optimiser="SGD", optimiser_state="inherited") == ({}, "inherited")
     assert of(optimiser="OrthogonalSGD") == of()
     assert of(optimiser="SGD") == ({}, "fresh")
     assert of()[1] == "inherited"

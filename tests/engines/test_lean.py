@@ -112,6 +112,12 @@ def test_what_takes_torch_has_it_before_the_first_network_and_its_time_limit(
         ("Adam", {"betas": [0.9, 1.0]}, False),
         ("Adam", {"betas": 0.9}, False),
         ("Adadelta", {"rho": 1.5}, False),
+        ("OrthogonalSGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "matrix_rate": 0.5}, True),
+        ("OrthogonalSGD", {"lr": 0.1, "nesterov": True}, False),
+        ("OrthogonalSGD", {"lr": 0.1, "nesterov": "yes"}, False),
+        ("OrthogonalSGD", {"lr": 0.1, "matrix_rate": -1.0}, False),
+        ("OrthogonalSGD", {"lr": 1e39}, False),
+        ("OrthogonalSGD", {"lr": 0.1, "dampening": 0.1}, False),
         ("LBFGS", {}, False),
     ],
 )

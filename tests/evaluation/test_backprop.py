@@ -155,7 +155,7 @@ def test_training_leaves_the_job_as_it_was() -> None:
 
 @pytest.mark.parametrize(
     "optimiser",
-    [name for name in torch_optimisers() if name not in ("Muon", "SparseAdam")],
+    ["OrthogonalSGD", *(name for name in torch_optimisers() if name not in ("Muon", "SparseAdam"))],
 )
 def test_any_optimiser_trains_and_leaves_the_zeros_around_small_kernels(optimiser: str) -> None:
     # LBFGS trusts each batch too much to be let loose on small ones
@@ -477,6 +477,10 @@ def test_no_global_generator_is_drawn_from() -> None:
         # which torch has from 2.9 on
         ({"optimiser": "Muon", "optimiser_arguments": {}}, "only supports 2D parameters|is called 'Muon'"),
         ({"optimiser": "SparseAdam", "optimiser_arguments": {}}, "does not support dense gradients"),
+        (
+            {"optimiser": "SGD", "optimiser_arguments": {"momentum": 0.9, "nesterov": "yes"}},
+            "nesterov is 'yes'; it must be true or false",
+        ),
         ({"optimiser_arguments": {"lrr": 1.0}}, "Adadelta has no argument 'lrr'; did you mean 'lr'"),
         ({"optimiser_arguments": {"lr": -1.0}}, "Invalid learning rate: -1.0"),
         ({"optimiser_arguments": {"lr": "fast"}}, "Adadelta with lr='fast' cannot train a network"),

@@ -53,7 +53,7 @@ class _Layers:
             layer = {**layer, "evolution": {"minutes": None, **evolution}}
         training = layer.get("training", {})
         known = self.values.get("training", {}).get("optimiser")
-        if training.get("optimiser", known) != known and "optimiser_arguments" not in training:
+        if training.get("optimiser", known) != known:
             # Another optimiser does not take a preset's arguments, and has nothing to inherit.
             own = {"optimiser_arguments": {}, "optimiser_state": "fresh"}
             layer = {**layer, "training": {**own, **training}}
@@ -129,6 +129,16 @@ def resolve(
     layers.lay(fields.by_section(changes or {}), "")
     _follow(layers, changes or {})
     return layers.config(called or {})
+
+
+def is_of_a_preset(config: Config, name: str) -> bool:
+    """Whether a preset gives a setting this value: then perhaps nobody chose it.
+
+    >>> is_of_a_preset(resolve("paper", {"training.batch_size": 77}), "training.batch_size")
+    False
+    """
+    value = fields.value_of(config, name)
+    return any(fields.value_of(resolve(preset), name) == value for preset in preset_names())
 
 
 def of(given: Config | Mapping[str, Any] | None) -> Config:

@@ -21,11 +21,8 @@ OptimiserFactory: TypeAlias = Callable[..., torch.optim.Optimizer]
 """Called with the parameters and the optimiser's arguments, like a class of torch.optim."""
 
 _SHELF: Final = registry.Shelf("optimiser", "training.optimiser", "epicortex.optimisers")
-
-
 #: Those of ours, which torch.optim does not have.
-_OWN: Final[Mapping[str, OptimiserFactory]] = {"OrthogonalSGD": OrthogonalSGD}
-
+_OWN: Final[Mapping[str, type[torch.optim.Optimizer]]] = {"OrthogonalSGD": OrthogonalSGD}
 
 def torch_optimisers() -> dict[str, type[torch.optim.Optimizer]]:
     """The optimisers that torch.optim offers, by name."""
@@ -44,16 +41,14 @@ def find_optimiser(name: str) -> OptimiserFactory:
     >>> find_optimiser("SGD").__name__
     'SGD'
     """
-    known = torch_optimisers()
-    if name in _OWN:
-        return _OWN[name]
+    known = {**torch_optimisers(), **_OWN}
     if name in known:
         return without_compiler(known[name])
     points = registry.installed(_SHELF.group)
     if name in points:
         factory: OptimiserFactory = registry.loaded(points[name], _SHELF.setting)
         return factory
-    raise registry.unknown(_SHELF.setting, _SHELF.kind, name, sorted({*known, *points, *_OWN}))
+    raise registry.unknown(_SHELF.setting, _SHELF.kind, name, sorted({*known, *points}))
 
 
 def without_compiler(optimiser: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
@@ -85,6 +80,10 @@ def needs_closure(optimiser: torch.optim.Optimizer) -> bool:
 def check_optimiser(factory: OptimiserFactory, name: str, arguments: Mapping[str, Any]) -> None:
     """Create it and take a step on small dense parameters, so that what cannot work is said before a run."""
     _check_names(factory, name, arguments)
+    if not isinstance(arguments.get("nesterov", False), bool):  # torch takes any text as true
+        raise ConfigError(
+            f"training.optimiser_arguments: nesterov is {arguments['nesterov']!r}; it must be true or false"
+        )
     parameters = [nn.Parameter(torch.zeros(shape)) for shape in ((2, 2, 3, 3), (2, 2), (2,))]
 
     def closure() -> float:

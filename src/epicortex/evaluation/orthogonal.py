@@ -10,6 +10,8 @@ import torch
 #: Of the odd polynomial that Newton–Schulz steps apply to singular values, and how many steps there are.
 _FIRST, _THIRD, _FIFTH = 3.4445, -4.7750, 2.0315
 _STEPS: Final = 5
+#: The native arithmetic takes its numbers in 32 bits.
+_LARGEST: Final = torch.finfo(torch.float32).max
 
 
 class OrthogonalSGD(torch.optim.Optimizer):
@@ -32,9 +34,11 @@ class OrthogonalSGD(torch.optim.Optimizer):
         matrix_rate: float = 0.3,
         matrix_decay: float = 0.02,
     ) -> None:
-        numbers = (lr, momentum, weight_decay, matrix_rate, matrix_decay)
-        if any(number < 0 for number in numbers):
-            raise ValueError("rates, momentum and decays must not be negative")
+        for number in (lr, momentum, weight_decay, matrix_rate, matrix_decay):
+            if isinstance(number, bool) or not 0 <= number <= _LARGEST:
+                raise ValueError("rates, momentum and decays must be numbers from 0 on, within 32 bits")
+        if nesterov and not momentum:
+            raise ValueError("nesterov needs a momentum")
         super().__init__(
             params,
             {

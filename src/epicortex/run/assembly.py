@@ -91,6 +91,8 @@ def named(config: Config, data: Any, extensions: Extensions, ancestor: Any | Non
         changes["training.fitness"] = registry.named(extensions.fitness)
     if extensions.optimiser is not None:
         changes["training.optimiser"] = registry.named(extensions.optimiser)
+        if not settings.is_of_a_preset(config, "training.optimiser_arguments"):
+            changes["training.optimiser_arguments"] = config.training.optimiser_arguments
     for kind, own in extensions.parts.items():
         setting = registry.SHELVES[kind].setting
         if kind != "task" and len(own) == 1 and fields.value_of(config, setting) not in own:
