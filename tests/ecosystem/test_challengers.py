@@ -94,10 +94,11 @@ def test_a_tie_leaves_the_incumbent_unless_the_challenger_is_dearer() -> None:
     noisy[1::2] -= 0.301
     worse = np.full(SAMPLES, 1.1, np.float32)
 
-    def winner(first: Phenotype, second: Phenotype, losses: np.ndarray | None) -> int:
+    def winner(first: Phenotype, second: Phenotype, losses: np.ndarray | None, ties: bool = True) -> int:
         one = Individual(1, first, (), 0, 1, fitness=0.5, losses=np.ones(SAMPLES, np.float32))
         scored = 0.5 if losses is not None else None
-        return judge([one, replace(one, id=2, phenotype=second, losses=losses, fitness=scored)], family).id
+        other = replace(one, id=2, phenotype=second, losses=losses, fitness=scored)
+        return judge([one, other], family, ties=ties).id
 
     assert winner(cheap, cheap, noisy) == 1
     assert winner(dear, cheap, noisy) == 1
@@ -105,6 +106,27 @@ def test_a_tie_leaves_the_incumbent_unless_the_challenger_is_dearer() -> None:
     assert winner(cheap, dear, worse) == 1
     assert winner(dear, cheap, worse - 0.2) == 2
     assert winner(cheap, dear, None) == 1
+    assert winner(cheap, dear, noisy, ties=False) == 1
+    assert winner(cheap, dear, worse - 0.2, ties=False) == 2
+
+
+def test_a_search_that_ended_without_a_comparison_leaves_the_incumbents() -> None:
+    evolution, state = world(**{"residual.mutations": ["width"], "speciation.classes": [1.0]})
+    for _ in range(3):
+        state = step(evolution, state, {}).state
+    incumbent = min(state.networks, key=lambda one: one.id)
+    dearer = evolution.family.mutate(
+        incumbent.phenotype, grow=1.0, relative_fitness=0.5, rng=np.random.default_rng(1)
+    ).phenotype
+    assert dearer is not None
+    losses = np.ones(SAMPLES, np.float32)
+    level = replace(incumbent, fitness=0.5, losses=losses)
+    uncompared = replace(level, id=state.next_network, phenotype=dearer, parents=(incumbent.id,))
+    state = replace(state, networks=(level, uncompared), next_network=state.next_network + 1)
+    plan = evolution.plan(state, [], elapsed=0.0)
+    assert plan is not None
+    assert plan.phase == "polish"
+    assert {one.phenotype for one in evolution.planned(state, plan).networks} == {incumbent.phenotype}
 
 
 def test_a_challenger_that_wins_by_a_tie_stays_and_is_challenged() -> None:

@@ -204,11 +204,16 @@ def test_generations_that_were_counted_are_no_minutes() -> None:
     assert limit_reached(ended, asked.model_copy(update={"minutes": 20.0})) is None
 
 
-@pytest.mark.parametrize("done", [3, 12, 29, 30])
-def test_a_run_of_generations_goes_on_by_the_clock_and_ends(done: int) -> None:
-    counted = planned(config(**{"evolution.generations": 30}))[:done]
-    plans = planned(config(**{"evolution.minutes": 2.0}), after=counted[-1])
-    assert sum(plan.work for plan in plans) / SPEED == pytest.approx(120 - 2 - 3, rel=0.05)
+@pytest.mark.parametrize(
+    ("generations", "done", "minutes"),
+    [(30, 3, 2.0), (30, 12, 2.0), (30, 29, 2.0), (30, 30, 2.0), (10, 9, 10.0), (10, 10, 10.0)],
+)
+def test_a_run_of_generations_goes_on_by_the_clock_and_ends(
+    generations: int, done: int, minutes: float
+) -> None:
+    counted = planned(config(**{"evolution.generations": generations}))[:done]
+    plans = planned(config(**{"evolution.minutes": minutes}), after=counted[-1])
+    assert sum(plan.work for plan in plans) / SPEED == pytest.approx(60 * minutes - 2 - 3, rel=0.05)
     assert plans[-1].ends_run
     assert (plans[-2].rates[1], plans[-1].steps) == (0.0, 0)
     assert [plan.ends_run for plan in plans].count(True) == 1

@@ -113,8 +113,8 @@ class ChallengerSelection:
         groups = census.by_species(network for network in state.networks if network.failed is None)
         born: list[Individual] = []
         failed = 0
-        for group in groups.values():
-            winner = judge(group, family)
+        winners = [judge(group, family) for group in groups.values()]
+        for winner in winners:
             if is_simplest(winner, family):
                 continue  # it is there to be beaten
             for _ in range(challengers(self._config, len(groups))):
@@ -123,8 +123,8 @@ class ChallengerSelection:
                     failed += 1
                 else:
                     born.append(challenger)
-        winners = {judge(group, family).id for group in groups.values()}
-        networks = tuple(replace(one, pace=1.0) if one.id in winners else one for one in state.networks)
+        lead = {winner.id for winner in winners}
+        networks = tuple(replace(one, pace=1.0) if one.id in lead else one for one in state.networks)
         after = replace(state, networks=(*networks, *born), next_network=state.next_network + len(born))
         return Selected(after, len(born), len(born), 0, failed, 0, 0)
 
@@ -184,23 +184,28 @@ def _class_bounds(state: EcosystemState, species: int) -> tuple[float, float]:
     return (0.0, math.inf) if cost is None else (low * cost, high * cost)
 
 
-def judge(group: Sequence[Individual], family: Family[Any]) -> Individual:
-    """The winner: the incumbent, which is the oldest, or the best of those that may take its place."""
+def judge(group: Sequence[Individual], family: Family[Any], *, ties: bool = True) -> Individual:
+    """The winner: the incumbent, which is the oldest, or the best of those that may take its place.
+
+    Without `ties`, as where few samples were scored, a challenger has to be clearly better.
+    """
     scored = [one for one in group if one.fitness is not None]
     if not scored:
         return min(group, key=lambda one: one.id)
     incumbent = min(scored, key=lambda one: one.id)
-    better = [one for one in scored if _takes_over(one, incumbent, family)]
+    better = [
+        one
+        for one in scored
+        if clearly_better(one, incumbent) or (ties and _is_dearer_and_level(one, incumbent, family))
+    ]
     return min(better, key=lambda one: (loss(one), one.id), default=incumbent)
 
 
-def _takes_over(challenger: Individual, incumbent: Individual, family: Family[Any]) -> bool:
-    """Whether it is clearly better; or dearer and not clearly worse, though it has taken fewer steps.
+def _is_dearer_and_level(challenger: Individual, incumbent: Individual, family: Family[Any]) -> bool:
+    """Whether it is dearer and not clearly worse, though it has taken fewer steps.
 
     What was added pays later, as dear networks do.
     """
-    if clearly_better(challenger, incumbent):
-        return True
     dearer = family.cost(challenger.phenotype) > family.cost(incumbent.phenotype)
     return dearer and not clearly_better(incumbent, challenger)
 
@@ -231,7 +236,12 @@ def _with_siblings(state: EcosystemState, plan: Plan, family: Family[Any]) -> Ec
     groups = census.by_species(network for network in state.networks if network.failed is None)
     if plan.main not in groups:
         raise RunError(f"the plan is not of this run: it polishes class {plan.main}, which is not there")
-    kept = [judge(group, family) for species, group in groups.items() if species in (plan.main, plan.small)]
+    # Whoever is left beside a winner was not compared on all samples: the search ended late.
+    kept = [
+        judge(group, family, ties=False)
+        for species, group in groups.items()
+        if species in (plan.main, plan.small)
+    ]
     kept.sort(key=lambda one: one.id)
     born = [
         Individual(

@@ -62,8 +62,8 @@ class CostClasses:
                 for limit in (most, sizes.start_parameters)
             )
             cost, parameters = limits
-            first = founders[0] if founders else None
-            founders.append(founder(rng, max_cost=cost, max_parameters=parameters, like=first))
+            like = {"like": founders[0]} if founders else {}
+            founders.append(founder(rng, max_cost=cost, max_parameters=parameters, **like))
             if place == 1:
                 most = round(cost_of(founders[0]) / part)
         return founders

@@ -26,7 +26,8 @@ from epicortex.families.family import Family, Shape
 _FIRST: Final = 0.25
 #: By how much the expected speed may rise or fall from one generation to the next, but for the first.
 _CHANGE: Final = 2.0
-#: In ten minutes structures are compared so often; in other times by the root of their ratio.
+#: A search of ten minutes has so many rounds, of which the first may be too early to compare; one of other
+#: minutes as many more or fewer as the root of their ratio.
 _ROUNDS: Final = 8
 _ROUNDS_WITHIN: Final = (3, 40)
 #: Before this part of the run nobody is compared: what learns fastest in the first seconds is what is small.
@@ -82,7 +83,7 @@ class PlannedBudget:
         # Where reading took all of the time, or a later process counts anew, no time is before the first.
         times = max(0.0, min(end, (elapsed - begun) / whole)), end
         size = self._size(state, family, times[0])
-        if _decayed(before, minutes):
+        if not new and _decayed(before, minutes):
             return replace(self._closing(state, family), until=minutes, begun=begun)
         plan = self._outline(
             state, family, searching=searching, last=searching and final, times=times, size=size
@@ -135,7 +136,8 @@ class PlannedBudget:
     def _counted(self, state: EcosystemState, family: Family[Any]) -> Plan:
         """Without minutes: a part of the generations is search, and each has the same number of steps."""
         generations, now = self._config.evolution.generations, state.generation + 1
-        if _decayed(state.plan, generations):
+        counted = state.plan is None or not state.plan.timed
+        if counted and _decayed(state.plan, generations):
             return replace(self._closing(state, family), until=float(generations))
         trained = max(1, generations - 1)
         search = math.floor(self._own.search * trained)

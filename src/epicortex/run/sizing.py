@@ -124,7 +124,7 @@ def timed(
     work = max(passes * learnt, steps * config.training.batch_size)
     cost = config.residual.start_cost or max(1, round(speed * seconds / work))
     largest = family.cost(ancestor or founder(config, family, cost, parameters))
-    one_core = speed / workers
+    one_core = speed / min(workers, engine.workers)
     # the champion and a smaller model are scored on both parts
     samples = 1.5 * len(data.y_test) + (2.5 + 1 / workers) * scored
     reserve = _MARGIN * _SCORING * largest * samples / one_core + 1.0
@@ -146,7 +146,8 @@ def timed_on(
     config: Config, family: Family[Any], subject: Subject, engine: Engine, state: EcosystemState
 ) -> Config:
     """The settings of a run that counted generations, and goes on by the clock with the networks it has."""
-    unknown = settings.changed(config, budget={"speed": None, "reserve": None})
+    # without a clock nothing was kept back, unless somebody asked for it
+    unknown = settings.changed(config, budget={"speed": None, "reserve": config.budget.reserve or None})
     dearest = max((one.phenotype for one in state.networks), key=family.cost)
     return timed(unknown, family, subject, engine, dearest)
 
