@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from epicortex.config import fields
+from epicortex.data.options import TOTAL_PIXELS
 from epicortex.ecosystem.plan import Plan
 from epicortex.errors import ConfigError, StorageError
 from epicortex.storage import plans
@@ -51,4 +52,6 @@ def repeated(folder: Path) -> Repeated:
         for name in fields.settings()
         if name != "preset" and not name.startswith(_LEFT)
     }
+    # By default pictures get larger with the minutes: those that the run began with, which are not told.
+    own["data.total_pixels"] = config.data.total_pixels or TOTAL_PIXELS
     return Repeated(folder, own, found, info.data, info.data_digest)
