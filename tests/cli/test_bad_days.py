@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from PIL import Image
 
 from epicortex.champion import file as champions
 from epicortex.cli import main
+from epicortex.cli.progress import signals
+from epicortex.errors import ConfigError
 from tests.champions import make_champion
 from tests.cli.conftest import SMALL, words
 from tests.contracts.world import PATIENCE, until
@@ -149,15 +151,22 @@ class _Panic(BaseException):
     """What a Rust extension raises whose import is interrupted."""
 
 
-@pytest.mark.parametrize("error", [ImportError, _Panic])
+@pytest.mark.parametrize("running", [False, True], ids=["at first", "while a run begins"])
+@pytest.mark.parametrize("error", [ImportError, _Panic, ConfigError, OSError])
 def test_what_an_import_makes_of_ctrl_c_is_still_a_stop(
-    error: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: type[BaseException],
+    running: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupted(_: object) -> int:
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            raise error("datetime") from None
+        with signals() if running else nullcontext():
+            if running:
+                signal.raise_signal(signal.SIGINT)  # a request; the next one is meant
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise error("datetime") from None
         return 0
 
     before = signal.getsignal(signal.SIGINT)

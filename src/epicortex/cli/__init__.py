@@ -82,19 +82,18 @@ def main(argv: Sequence[str] | None = None, *, impatient: bool = False) -> int:
         return code
     except SystemExit as exit_:
         return int(exit_.code or OK)
-    except EpiCortexError as error:
-        return _say(str(error), _exit_code(error))
-    except KeyboardInterrupt:
-        return _say("stopped", INTERRUPTED)
-    except OSError as error:
-        return _system_trouble(error)
     except BaseException as error:  # the last line of defence: a person sees one line, whatever happened
-        return _unforeseen(error, ctrl_c)
+        return _told(error, stopped=ctrl_c.pressed or isinstance(error, KeyboardInterrupt))
 
 
-def _unforeseen(error: BaseException, ctrl_c: _CtrlC) -> int:
-    if ctrl_c.pressed:
+def _told(error: BaseException, *, stopped: bool) -> int:
+    """One line about what ended a command, and its exit code; whatever Ctrl-C led to is a stop."""
+    if stopped:
         return _say("stopped", INTERRUPTED)
+    if isinstance(error, EpiCortexError):
+        return _say(str(error), _exit_code(error))
+    if isinstance(error, OSError):
+        return _system_trouble(error)
     if not isinstance(error, Exception):
         raise error
     return _bug(error)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from epicortex.cli.display import Display, LiveDisplay, PlainDisplay, Point, Watch
 from epicortex.text import clean, duration, shell
@@ -138,12 +138,17 @@ class Stopper:
         self.received: int | None = None
         self.display: Display | None = None
         """Says so, where there is one."""
+        self.before: dict[int, Any] = {}
+        """Who heard the signals until now."""
 
-    def handle(self, number: int, _frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         """Called by Python between two instructions of the main thread."""
         if self.received is not None:
             # Whatever hangs while things are being closed, a third one ends.
             signal.signal(number, signal.SIG_DFL)
+            before = self.before.get(number)
+            if callable(before):
+                before(number, frame)
             raise KeyboardInterrupt
         self.received = number
         self.stop.set()
@@ -160,11 +165,11 @@ def signals() -> Iterator[Stopper]:
         return
     # What was ignored from the start, as nohup has it, stays ignored.
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stopper.handle) for number in heard}
+    stopper.before = {number: signal.signal(number, stopper.handle) for number in heard}
     try:
         yield stopper
     finally:
-        for number, handler in before.items():
+        for number, handler in stopper.before.items():
             signal.signal(number, handler)
 
 
