@@ -72,12 +72,13 @@ def run(request: dict[str, Any], began: float) -> dict[str, Any]:
         parts = shapes.PARTS if arm == "shape-shrunk" else None
         flips = evolved.flips(ours)
         return evolved.fixed(data, made.to_dict(), flips=flips, folder=folder, parts=parts, **usual)
+    most = MOST_PARAMETERS.get(Path(data).name)
     if arm == "optuna":
         from benchmarks import tpe
 
-        return tpe.run(data, ours, folder=folder, **usual)
+        return tpe.run(data, ours, folder=folder, most_parameters=most, **usual)
     more = evolved.flips(ours) if arm == "alone" else {}
-    more["evolution.max_parameters"] = MOST_PARAMETERS.get(Path(data).name)
+    more["evolution.max_parameters"] = most
     return evolved.run(data, arm, folder=folder, more=more, **usual)
 
 

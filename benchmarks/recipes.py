@@ -136,7 +136,8 @@ def _once(options: argparse.Namespace, genome: Genome, optimiser: str) -> None:
         "data": Path(options.data).name,
         "structure": str(genome),
         "optimiser": optimiser,
-        "matrix_rate": options.matrix_rate,
+        "matrix_rate": options.matrix_rate if optimiser == "OrthogonalSGD" else None,
+        "generations": options.generations,
         "steps": options.steps * (options.generations - 1),
         "seed": options.seed,
     }
@@ -172,7 +173,10 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--out", type=Path, help="keep the figures in this file, a line each")
     parser.add_argument("--steps-only", action="store_true", help="only what a step costs")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if len(options.widths) != len(options.blocks):
+        parser.error("--widths and --blocks are of one length: a number for each stage")
+    return options
 
 
 if __name__ == "__main__":

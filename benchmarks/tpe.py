@@ -42,18 +42,6 @@ _SLICES: Final = 5
 _STAGES: Final = 4
 _SMALLEST: Final = 12
 _WIDEST: Final = 256
-#: A network like the middle founder of ours.
-MIDDLE: Final[dict[str, Any]] = {
-    "size": 0.5,
-    "strides": "usual",
-    "widening": 2.5,
-    **{f"blocks{stage}": 1 for stage in range(_STAGES)},
-    **{f"width{stage}": 1.0 for stage in range(_STAGES)},
-    "kernel_mix": 0.1,
-    "rate": 1.0,
-    "decay": 1.0,
-    "augmentation": 1.0,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +51,25 @@ class Space:
     problem: Problem
     cost: int
     parameters: int
+    most: int | None = None
+    """No structure has more parameters than this."""
+
+    @property
+    def middle(self) -> dict[str, Any]:
+        """The choice that gives a network like the middle founder of ours."""
+        usual = skeletons(self.problem.input_shape)[0][0]
+        blocks = dict(enumerate(usual.blocks))
+        return {
+            "size": 0.5,
+            "strides": "usual",
+            "widening": usual.widening,
+            **{f"blocks{stage}": blocks.get(stage, 1) for stage in range(_STAGES)},
+            **{f"width{stage}": 1.0 for stage in range(_STAGES)},
+            "kernel_mix": 0.1,
+            "rate": 1.0,
+            "decay": 1.0,
+            "augmentation": 1.0,
+        }
 
     def suggest(self, trial: Any) -> dict[str, Any]:
         """What a trial is made of."""
@@ -88,7 +95,8 @@ class Space:
         return self._built(choice, low, np.random.default_rng(seed))
 
     def _fits(self, genome: Genome, size: float) -> bool:
-        return genome.cost <= size * self.cost and genome.parameters <= size * self.parameters
+        parameters = size * self.parameters if self.most is None else min(size * self.parameters, self.most)
+        return genome.cost <= size * self.cost and genome.parameters <= parameters
 
     def _built(self, choice: Mapping[str, Any], width: int, rng: np.random.Generator | None) -> Genome:
         shape = self.problem.input_shape
@@ -135,13 +143,14 @@ def run(
     cores: int,
     began: float,
     folder: Path,
+    most_parameters: int | None = None,
 ) -> dict[str, Any]:
     """Trials, then the best structure for the rest of the time."""
     flips = evolved.flips(ours)
     config = evolved.settings(flips, seed=seed, minutes=minutes, cores=cores)
     end = began + SEARCH * 60 * minutes
     subject = assembly.subject(data, config)
-    space = Space(subject.problem, ours["start_cost"], ours["start_parameters"])
+    space = Space(subject.problem, ours["start_cost"], ours["start_parameters"], most_parameters)
     family = assembly.make_family(config, subject, Extensions())
     config = assembly.with_backend(config, family, subject, Extensions(), print)
     setup = engines.WorkerSetup(
@@ -181,7 +190,7 @@ class Trials:
             ),
             pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=1),
         )
-        study.enqueue_trial(MIDDLE)
+        study.enqueue_trial(self.space.middle)
         left = self.end - time.monotonic()
         if left > 0:
             study.optimize(self.objective, timeout=left, n_jobs=self.engine.workers)
@@ -194,7 +203,7 @@ class Trials:
         """The steps of a trial, from the speed of the middle founder with all workers busy."""
         total = self.end - self.began
         trials = max(_LEAST_TRIALS, round(_TRIALS * math.sqrt(total / (SEARCH * 600))))
-        network, steps = self._network(MIDDLE, 0), 2
+        network, steps = self._network(self.space.middle, 0), 2
         while True:
             before = time.monotonic()
             jobs = [self._job(network, Course(steps=steps, size=self._size)) for _ in self._workers]
@@ -269,7 +278,7 @@ def best(trials: list[Any]) -> dict[str, Any]:
         last = max(trial.intermediate_values)
         return -last, trial.intermediate_values[last]
 
-    return {**MIDDLE, **min(scored, key=rank).params}
+    return dict(min(scored, key=rank).params)
 
 
 def _optuna() -> Any:

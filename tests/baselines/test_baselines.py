@@ -292,13 +292,13 @@ def test_optuna_proposes_networks_that_fit_the_limits_of_ours() -> None:
     space = tpe.Space(Problem((3, 32, 32), 10), cost=2_000_000, parameters=50_000)
     sizes = []
     for size in (0.2, 0.5, 1.0):
-        genome = space.genome({**tpe.MIDDLE, "size": size, "rate": 1.5}, seed=1)
+        genome = space.genome({**space.middle, "size": size, "rate": 1.5}, seed=1)
         assert genome.cost <= size * 2_000_000
         assert genome.parameters <= size * 50_000
         assert genome.recipe.rate == 1.5
         sizes.append(genome.cost)
     assert sizes == sorted(set(sizes))
-    narrow = space.genome({**tpe.MIDDLE, "strides": "one fewer", "blocks0": 0, "kernel_mix": 0.5}, seed=1)
+    narrow = space.genome({**space.middle, "strides": "one fewer", "blocks0": 0, "kernel_mix": 0.5}, seed=1)
     assert [len(stage.blocks) for stage in narrow.stages] == [0, 1]
     assert {(3, 3), (1, 3), (3, 1)} == set(narrow.stages[1].kernels)
 
@@ -318,10 +318,10 @@ def test_optuna_trains_what_it_proposes_and_the_best_is_taken() -> None:
         space = tpe.Space(subject.problem, cost=50_000, parameters=2000)
         trials = tpe.Trials(config, space, engine, began=0.0, end=math.inf, steps=60)
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
-        study.enqueue_trial(tpe.MIDDLE)
+        study.enqueue_trial(space.middle)
         study.optimize(trials.objective, n_trials=3)
     first = study.trials[0]
-    assert first.params == tpe.MIDDLE
+    assert first.params == space.middle
     assert list(first.intermediate_values) == [0, 1, 2, 3, 4]
     assert first.intermediate_values[4] < first.intermediate_values[0]
     assert tpe.best(study.trials) == study.best_params
