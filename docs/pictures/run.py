@@ -1,6 +1,7 @@
 """Takes the picture of a run in a terminal: `python docs/pictures/run.py` (needs tmux).
 
-Runs the real command in a terminal of 92×24, waits until generation 12, and saves what the screen shows.
+Runs the real command in a terminal of 92×24, waits until it has polished a while, and saves what the screen
+shows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 IMAGES = Path(__file__).parent.parent / "images"
-COMMAND = "epicortex evolve digits --generations 20"
+COMMAND = "epicortex evolve digits --minutes 1"
 PREPARE = f'export PATH="{Path(sys.executable).parent}:$PATH" PS1="$ "; clear'
 
 
@@ -34,10 +35,10 @@ def main() -> None:
             time.sleep(1)
             tmux("send-keys", COMMAND, "Enter")
             screen = ""
-            while "generation 12 of" not in screen:
+            while "polish, generation" not in screen:
                 time.sleep(0.5)
-                screen = tmux("capture-pane", "-e", "-p")
-            time.sleep(2)
+                screen = tmux("capture-pane", "-p")
+            time.sleep(12)
             screen = tmux("capture-pane", "-e", "-p")
         finally:
             tmux("kill-server")

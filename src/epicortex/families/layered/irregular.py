@@ -2,8 +2,8 @@
 
 The weight is one dense parameter, and the forward pass one ordinary convolution, or a few where
 `choose_partition` says that kernels of like shapes are convolved faster apart. The entries around a small
-kernel are masked inside the forward pass: they get no gradient, and so stay exactly 0.0 under any optimiser,
-after copying, pickling and loading.
+kernel are masked inside the forward pass: they count as 0.0, get no gradient, and are not inherited. They
+stay exactly 0.0 under any optimiser that treats each number by itself.
 """
 
 from __future__ import annotations

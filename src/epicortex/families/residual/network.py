@@ -34,7 +34,7 @@ class Unit(nn.Module):
     """A convolution of irregular kernels, or over a table a full layer, and its norm; or only that.
 
     The weight is dense, [nodes, channels, *largest kernel]. Entries around a small kernel are masked in the
-    forward pass: they get no gradient, and so stay exactly 0 under any optimiser.
+    forward pass: they count as 0, get no gradient, and are not inherited.
     """
 
     mask: Tensor | None
