@@ -159,6 +159,44 @@ def test_classes_that_are_known_mirrored_are_mirrored_and_the_others_spared() ->
     assert {course.spared for course in courses if course} == {third.spared}
 
 
+def test_images_are_changed_once_a_network_that_never_saw_it_knows_them() -> None:
+    """More has to be left of what a network knows under other colours than under a box that hides a part."""
+    made = config(**{"evolution.minutes": 10.0})
+    family = family_of(made)
+    budget, state = PlannedBudget(made), Evolution(made, family).start()
+
+    def after(plan: Plan, elapsed: float, **measures: float) -> Plan:
+        found = {f"changed {name}": value for name, value in measures.items()}
+        known = tuple(replace(one, fitness=0.9, measures=found) for one in state.networks)
+        before = replace(state, networks=known, plan=plan, generation=plan.generation)
+        return budget.plan(before, [], family=family, elapsed=elapsed)
+
+    def courses(plan: Plan) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        jobs = budget.jobs(replace(state, plan=plan), generation=plan.generation)
+        return [(job.course.augment, job.course.changed) for job in jobs if job.course]
+
+    first = budget.plan(state, [], family=family, elapsed=2.0)
+    assert courses(first) == [((), ("colour", "cutout"))] * 3  # the incumbent of each class
+    assert courses(after(first, 20.0, colour=0.9, cutout=0.9)) == courses(first)  # too early to tell
+    assert courses(after(first, 90.0, colour=0.6, cutout=0.6)) == courses(first)
+    second = after(first, 90.0, colour=0.8, cutout=0.8)
+    assert courses(second) == [(("cutout",), ("colour",))] * 3
+    third = after(second, 110.0, colour=0.88)
+    assert courses(third) == [(("colour", "cutout"), ())] * 3
+    assert courses(after(second, 300.0)) == [(("cutout",), ())] * 3  # too late to find out
+    assert courses(after(third, 300.0)) == courses(third)
+
+
+def test_changes_that_a_person_names_are_made_from_the_first_step_on() -> None:
+    made = config(**{"evolution.minutes": 10.0, "training.augment": ["noise", "cutout"]})
+    family = family_of(made)
+    budget, state = PlannedBudget(made), Evolution(made, family).start()
+    first = budget.plan(state, [], family=family, elapsed=2.0)
+    assert first.changed == ()
+    jobs = budget.jobs(replace(state, plan=first), generation=1)
+    assert {job.course.augment for job in jobs if job.course} == {("noise", "cutout")}
+
+
 def test_a_target_counts_on_the_samples_of_the_last_generation_only() -> None:
     """Generations on the way are scored on a few samples, and may be lucky."""
     made = config(**{"evolution.minutes": 1.0, "evolution.target": 0.95})

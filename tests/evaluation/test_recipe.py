@@ -15,6 +15,7 @@ from epicortex.config import TrainingConfig
 from epicortex.data import DataSet, Scaling
 from epicortex.ecosystem.jobs import Course, Job, Outcome
 from epicortex.errors import ConfigError
+from epicortex.evaluation.augmentation import Augmenter
 from epicortex.evaluation.backprop import Backprop
 from epicortex.evaluation.samples import draw_flips
 from epicortex.evaluation.tensors import mirrored
@@ -133,6 +134,28 @@ def test_what_a_network_knows_of_mirrored_images_is_measured_class_by_class(back
         else:
             still = float((mirror[held.y_test == number] == number).mean())
             assert measure == pytest.approx(still / part, abs=0.03)
+
+
+@pytest.mark.parametrize("backend", ["torch", "native"])
+def test_what_a_network_knows_of_changed_images_is_measured(backend: str) -> None:
+    """Fitness itself, and what is learnt, are as they would be without the question."""
+    shop = Backprop(FAMILY, TrainingConfig(**SGD, backend=backend), seed=1).open(DATA)
+    course = Course(steps=60, changed=("cutout", "colour"))
+    outcome, plain = (
+        shop.run(Job(7, 3, 5, founder(), course=one)) for one in (course, replace(course, changed=()))
+    )
+    assert outcome.phenotype is not None
+    assert outcome.phenotype.same_bits(plain.phenotype)
+    assert outcome.fitness == plain.fitness
+    network = Network(outcome.phenotype).eval()
+    rng = randomness.generator(5, "changed", generation=3, network=7)
+    for name in course.changed:
+        images = Augmenter((name,), DATA.scaling, rng)(DATA.x_test)
+        assert not np.array_equal(images, DATA.x_test)
+        with torch.no_grad():
+            answers = network(torch.from_numpy(DATA.scaling.apply(images))).argmax(1).numpy()
+        measure = outcome.measures[f"changed {name}"]
+        assert measure == pytest.approx(float((answers == DATA.y_test).mean()), abs=0.01)
 
 
 def test_augmentation_has_a_factor_in_the_genome() -> None:

@@ -16,9 +16,7 @@ def calm(parameters: Any, lr: float = 0.05) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, lr=lr)
 
 
-@pytest.mark.parametrize(
-    ("given", "taken"), [({}, {}), ({"lr": 0.02}, {"lr": 0.02})], ids=["none", "a rate"]
-)
+@pytest.mark.parametrize(("given", "taken"), [({}, {}), ({"lr": 0.02}, {"lr": 0.02})], ids=["none", "a rate"])
 def test_an_optimiser_of_a_program_gets_the_arguments_that_were_asked_for(
     given: dict[str, float], taken: dict[str, float]
 ) -> None:

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 import epicortex
 from epicortex.run.record import read_run
+from epicortex.storage import plans
 from tests.e2e.test_residual import contents
 
 SETTINGS = {
@@ -69,3 +70,20 @@ def test_too_few_minutes_are_said_to_be_too_few(tmp_path: Path) -> None:
         result = epicortex.evolve((digits.images, digits.target), config, out=tmp_path / "run")
     assert result.test is not None
     assert read_run(tmp_path / "run").config.training.augment == ()
+
+
+@pytest.mark.filterwarnings("ignore:there is no test part:RuntimeWarning")
+@pytest.mark.parametrize("by_brightness", [True, False], ids=["brightness", "shape"])
+def test_colours_of_few_images_are_changed_on_the_way_unless_they_are_the_class(
+    by_brightness: bool, tmp_path: Path
+) -> None:
+    rng, kinds = np.random.default_rng(2), np.arange(200) % 4
+    images = rng.normal(60, 4, (200, 12, 12))
+    for kind in range(4):
+        images[kinds == kind, :, slice(None) if by_brightness else slice(3 * kind, 3 * kind + 3)] += (
+            2 * kind + 2
+        )
+    settings = {**SETTINGS, "training.augment": "harmless", "evolution.generations": 12}
+    data = np.round(images).clip(0, 255).astype(np.uint8), kinds
+    epicortex.evolve(data, epicortex.configure(changes=settings), out=tmp_path / "run")
+    assert ("colour" in plans.read(tmp_path / "run")[12].augment) is not by_brightness

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import epicortex
@@ -12,6 +13,7 @@ from epicortex.config import resolving as settings
 from epicortex.run.repeating import repeated
 
 
+@pytest.mark.filterwarnings("ignore:there is no test part:RuntimeWarning")
 def test_pictures_are_prepared_as_they_were_although_their_size_hangs_on_the_minutes(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     for name in ("dark", "light"):

@@ -53,6 +53,30 @@ def test_a_small_table_gets_small_networks_with_and_without_a_clock() -> None:
     assert sizing.counted(asked, Subject.of(rows)).residual.start_parameters == 7000
 
 
+def test_images_that_are_seen_often_are_changed_and_weights_decay_faster() -> None:
+    def made(images: np.ndarray, generations: int, **more: object) -> tuple[tuple[str, ...], float | None]:
+        few = DataSet(
+            name="few",
+            x_train=images,
+            y_train=np.arange(len(images)) % 2,
+            x_test=images[:0],
+            y_test=np.empty(0, np.int64),
+            classes=("a", "b"),
+            scaling=Scaling(255.0, (0.5,) * images.shape[1], (0.25,) * images.shape[1]),
+        )
+        changes = {"evolution.generations": generations, "budget.steps": 50, **more}
+        found = sizing.counted(settings.resolve("default", changes), Subject.of(few))
+        assert sizing.counted(found, Subject.of(few)) == found
+        return found.training.augment, found.residual.start_decay
+
+    images = np.zeros((1000, 1, 8, 8), np.uint8)  # 800 to learn from, 6,400 a generation
+    assert made(images, 13) == (("harmless",), 3.0)
+    assert made(images, 12) == ((), 1.0)
+    assert made(images[:, 0, 0].astype(np.float32), 1000) == ((), 1.0)
+    named = {"training.augment": ["noise"], "residual.start_decay": 2.0}
+    assert made(images, 13, **named) == made(images, 12, **named) == (("noise",), 2.0)
+
+
 def test_what_measures_the_speed_does_not_diverge_on_numbers_of_images() -> None:
     digits = load_digits()
     ones = [Image.fromarray((15 * one).astype(np.uint8)) for one in digits.images[digits.target == 1]]

@@ -43,7 +43,9 @@ MOVED = {
 #: The usual label smoothing.
 _SMOOTHING = 0.1
 
-Augmentation: TypeAlias = Literal["auto", "rotation", "scale", "colour", "noise", "cutout"]
+Augmentation: TypeAlias = Literal["auto", "harmless", "rotation", "scale", "colour", "noise", "cutout"]
+#: Not changes of samples, but ways to find out which.
+_FOUND_OUT = ("auto", "harmless")
 
 
 def _augment(given: object) -> object:
@@ -95,10 +97,11 @@ class TrainingConfig(Section):
     augment: Annotated[tuple[Augmentation, ...], BeforeValidator(_augment)] = Field(
         (),
         json_schema_extra={
-            "allowed": "rotation, scale, colour, noise and cutout, with commas between, or auto, or none"
+            "allowed": "rotation, scale, colour, noise, cutout with commas between, or harmless, auto or none"
         },
     )
-    """How else training samples are changed; auto (planned runs): by what is measured to help."""
+    """How else training samples are changed. In planned runs harmless: by colour, where few images are seen
+    often and networks know changed ones as well; auto: by what is measured to help."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
@@ -161,14 +164,24 @@ class TrainingConfig(Section):
 
     @model_validator(mode="after")
     def _augments(self) -> TrainingConfig:
-        if "auto" in self.augment and len(self.augment) > 1:
-            raise ValueError("augment is auto or names of what to use, not both")
+        if len(self.augment) > 1 and (way := next((one for one in _FOUND_OUT if one in self.augment), None)):
+            raise ValueError(f"augment is {way} or names of what to use, not both")
         return self
 
     @property
     def measures_augment(self) -> bool:
-        """Whether what samples are changed by is still to be found out."""
+        """Whether what samples are changed by is to be found out before the run."""
         return self.augment == ("auto",)
+
+    @property
+    def tries_augment(self) -> bool:
+        """Whether what samples are changed by is to be found out on the way."""
+        return self.augment == ("harmless",)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What samples are changed by, as far as the settings say."""
+        return tuple(one for one in self.augment if one not in _FOUND_OUT)
 
     def smoothing(self, spatial: int) -> float:
         """The label smoothing for samples of so many spatial dimensions.

@@ -17,6 +17,8 @@ Sums: TypeAlias = Mapping[str, tuple[float, ...]]
 
 #: With the number of a class, a measure: what part of its recall a network keeps on mirrored images.
 MIRRORED_CLASS: Final = "mirrored "
+#: With the name of a change, a measure: the fitness on samples that are changed so.
+CHANGED: Final = "changed "
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Course:
     mirrored: bool = False
     """Whether the fitness on mirrored images is measured, too, as the measure `mirrored`, and what part of
     its recall the network keeps there in each class (`MIRRORED_CLASS` and the number of the class)."""
+    changed: tuple[str, ...] = ()
+    """Which changes of samples the fitness is measured under, too (`CHANGED` and the name)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,6 +51,10 @@ class Plan:
     """How many samples networks are scored on; None: all."""
     mirrored: bool = False
     """Whether networks are scored on mirrored images, too."""
+    augment: tuple[str, ...] = ()
+    """How samples are changed in training, where that is found out on the way."""
+    changed: tuple[str, ...] = ()
+    """Under which changes networks are scored, too."""
     work: float = 0.0
     """The multiplications of all training; 0 where no clock is read."""
     speed: float = 0.0

@@ -17,7 +17,7 @@ from epicortex.config import Config
 from epicortex.ecosystem import census
 from epicortex.ecosystem.comparison import beside, challengers, leading
 from epicortex.ecosystem.history import History
-from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job
+from epicortex.ecosystem.jobs import CHANGED, MIRRORED_CLASS, Course, Job
 from epicortex.ecosystem.plan import Phase, Plan
 from epicortex.ecosystem.state import Counts, EcosystemState, Individual
 from epicortex.families.family import Family, Shape
@@ -43,11 +43,14 @@ _SCORED: Final = (5000, 500)
 _BOOST: Final = 2.0
 #: Images are not made smaller than this.
 _SMALLEST: Final = 12
-#: Mirrored images are as good as others where a network that never saw one does nearly as well on them.
-_MIRRORED: Final = 0.9
+#: Mirrored or changed images are as good as others where a network that never saw one does nearly as well.
+_HARMLESS: Final = 0.9
 _KNOWS: Final = 0.3
 #: Until this part of the run they may be found harmless.
 _UNDECIDED: Final = 0.35
+#: Which changes are tried where few images are seen often, and what part of what a network knows has to be
+#: left: of photographs 0.93 with other colours, and 0.85 where a box is cut out, which hides what it hides.
+_TRIED: Final = {"colour": _HARMLESS, "cutout": 0.75}
 
 
 class PlannedBudget:
@@ -114,7 +117,7 @@ class PlannedBudget:
         return sum(one.networks for one in history)
 
     def _job(self, network: Individual, group: list[Individual], plan: Plan, generation: int) -> Job:
-        steps = plan.steps
+        training, steps = self._config.training, plan.steps
         if plan.phase == "polish" and network.species != plan.main:
             steps = round(steps / plan.siblings)
         place = next(place for place, one in enumerate(group) if one.id == network.id)
@@ -126,10 +129,11 @@ class PlannedBudget:
             rates=plan.rates,
             flip=plan.flip,
             spared=plan.spared,
-            augment=self._config.training.augment,
+            augment=plan.augment if training.tries_augment else training.changes,
             average=not plan.ends_run,
             scored=plan.scored,
             mirrored=plan.mirrored and place == 0,
+            changed=plan.changed if place == 0 else (),
         )
         return Job(network.id, generation, self._config.evolution.seed, network.phenotype, course=course)
 
@@ -168,6 +172,8 @@ class PlannedBudget:
         main, small = (None, None) if searching else self._species(state, family)
         rounds = self._slices_a_round
         flip, spared = self._flips(state, family)
+        undecided = times[0] < _UNDECIDED
+        augment, changed = self._changes(state, family, early=times[0] < _EARLIEST)
         judge = searching and (last or (generation % rounds == 0 and times[1] >= _EARLIEST))
         phase: Phase = "search" if searching else "polish"
         return Plan(
@@ -187,7 +193,9 @@ class PlannedBudget:
             main=main,
             small=small,
             scored=None if last and not searching else _SCORED[0 if judge else 1],
-            mirrored=self._asks_for_flips and (not flip or bool(spared)) and times[0] < _UNDECIDED,
+            mirrored=self._asks_for_flips and (not flip or bool(spared)) and undecided,
+            augment=augment,
+            changed=changed if undecided else (),
         )
 
     @property
@@ -257,18 +265,47 @@ class PlannedBudget:
         flip, spared = (False, ()) if before is None else (before.flip, before.spared)
         if flip and not spared:
             return True, ()
-        outputs = family.outline(family.encode(state.networks[0].phenotype)[0]).outputs
+        outputs, chance = self._outputs(state, family)
         left = set(spared if flip else range(outputs))
         for network in state.networks:
-            if _knows_mirrored(network, 1 / outputs if self._config.is_accuracy else 0.0):
+            if _knows_mirrored(network, chance):
                 left = set()
             left -= {
                 number
                 for number in left
-                if network.measures.get(f"{MIRRORED_CLASS}{number}", 0.0) >= _MIRRORED
+                if network.measures.get(f"{MIRRORED_CLASS}{number}", 0.0) >= _HARMLESS
             }
         left |= set(training.unflipped)
         return (True, tuple(sorted(left))) if len(left) < outputs else (False, ())
+
+    def _changes(
+        self, state: EcosystemState, family: Family[Any], *, early: bool
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """How samples are changed, where that is found out on the way, and which changes are still tried.
+
+        A change is made once networks that never saw it know changed images nearly as well, on average: not
+        early, when they only know what is coarse.
+        """
+        if not self._config.training.tries_augment:
+            return (), ()
+        before = () if state.plan is None else state.plan.augment
+        _, chance = self._outputs(state, family)
+
+        def harmless(name: str, part: float) -> bool:
+            asked = [one for one in state.networks if CHANGED + name in one.measures]
+            known = [(one.fitness or 0.0) - chance for one in asked]
+            still = [one.measures[CHANGED + name] - chance for one in asked]
+            return sum(known) > _KNOWS * (1 - chance) * len(asked) and sum(still) >= part * sum(known)
+
+        used = tuple(
+            name for name, part in _TRIED.items() if name in before or (not early and harmless(name, part))
+        )
+        return used, tuple(name for name in _TRIED if name not in used)
+
+    def _outputs(self, state: EcosystemState, family: Family[Any]) -> tuple[int, float]:
+        """How many outputs networks have, and the fitness of guessing."""
+        outputs = family.outline(family.encode(state.networks[0].phenotype)[0]).outputs
+        return outputs, 1 / outputs if self._config.is_accuracy else 0.0
 
     def _size(self, state: EcosystemState, family: Family[Any], time: float) -> Shape | None:
         """The size of images at a time from 0 to 1 of the run; None: as they are."""
@@ -284,7 +321,7 @@ def _knows_mirrored(network: Individual, chance: float) -> bool:
     if network.fitness is None or "mirrored" not in network.measures:
         return False
     known, mirrored = network.fitness - chance, network.measures["mirrored"] - chance
-    return known > _KNOWS * (1 - chance) and mirrored >= _MIRRORED * known
+    return known > _KNOWS * (1 - chance) and mirrored >= _HARMLESS * known
 
 
 def _decayed(before: Plan | None, until: float) -> bool:

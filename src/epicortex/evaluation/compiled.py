@@ -199,7 +199,7 @@ class _NativeModel:
     def answers(self, view: View, pace: Pace) -> Values:
         measured = self._shop.measured
         places = measured.rows[spread(len(measured), view.most)]
-        return _answers(self._at(view.size), measured.x, places, self._shop.scaling, pace, view.mirrored)
+        return _answers(self._at(view.size), measured.x, places, self._shop.scaling, pace, view)
 
     def losses(self, answers: Values, labels: Values) -> NDArray[np.float32]:
         return native.sample_losses(self._shop.loss, answers, labels)
@@ -222,7 +222,7 @@ def answers(family: Any, phenotype: Any, rows: Rows, scaling: Scaling) -> Values
     samples = _Rows(rows)
     program = native.Program(samples.x.shape[1:], family.operations(phenotype))
     network = native.Network(program, program.flatten(tensors), state if state is None else state.copy())
-    return _answers(network, samples.x, samples.rows, _scaling(scaling), lambda: None)
+    return _answers(network, samples.x, samples.rows, _scaling(scaling), lambda: None, View())
 
 
 def _answers(
@@ -231,15 +231,16 @@ def _answers(
     rows: NDArray[np.int64],
     scaling: native.Scaling,
     pace: Callable[[], None],
-    mirrored: bool = False,
+    view: View,
 ) -> Values:
     """What a network says of samples, with a sign of life now and then; NaN fails it."""
     parts = [np.empty((0, network.program.outputs), np.float32)]
     for start in range(0, len(rows), _SCORED):
         pace()
         part = rows[start : start + _SCORED]
-        flips = np.ones(len(part), np.bool_) if mirrored else None
-        parts.append(network.score(x, part, scaling=scaling, flips=flips))
+        flips = np.ones(len(part), np.bool_) if view.mirrored else None
+        shown, places = (x, part) if view.augment is None else (view.augment(x[part]), np.arange(len(part)))
+        parts.append(network.score(shown, places, scaling=scaling, flips=flips))
     logits = np.concatenate(parts)
     if not np.isfinite(logits).all():
         raise NetworkFailed("its outputs are not finite (NaN or infinity)")

@@ -24,6 +24,7 @@ _SHELF: Final = registry.Shelf("optimiser", "training.optimiser", "epicortex.opt
 #: Those of ours, which torch.optim does not have.
 _OWN: Final[Mapping[str, type[torch.optim.Optimizer]]] = {"OrthogonalSGD": OrthogonalSGD}
 
+
 def torch_optimisers() -> dict[str, type[torch.optim.Optimizer]]:
     """The optimisers that torch.optim offers, by name."""
     return {

@@ -55,17 +55,17 @@ class Samples:
         """Scaled inputs and labels of the samples chosen by their place, changed, moved and mirrored."""
         places = torch.from_numpy(chosen).to(self.x.device)
         rows = places if self.index is None else self.index.index_select(0, places)
-        raw = self.x.index_select(0, rows)
-        if augment is not None:
-            raw = torch.from_numpy(augment(raw.cpu().numpy())).to(self.x.device)
+        raw = _changed(self.x.index_select(0, rows), augment)
         if moves is not None:
             raw = moved(raw, moves)
         if flips is not None:
             raw = mirrored(raw, flips)
         return self._scaled(raw), self.y.index_select(0, rows)
 
-    def chunks(self, size: int, most: int | None = None) -> Iterator[Tensor]:
-        """All scaled inputs, or `most` of them (`spread`), in order, in pieces of at most `size`."""
+    def chunks(
+        self, size: int, most: int | None = None, augment: Augmenter | None = None
+    ) -> Iterator[Tensor]:
+        """All scaled inputs, or `most` of them (`spread`), changed, in order, in pieces of at most `size`."""
         index = self.index
         if most is not None and most < len(self):
             places = torch.from_numpy(spread(len(self), most)).to(self.x.device)
@@ -73,14 +73,16 @@ class Samples:
         count = len(self) if index is None else len(index)
         for start in range(0, count, size):
             end = min(start + size, count)
-            if index is None:
-                yield self._scaled(self.x[start:end])
-            else:
-                yield self._scaled(self.x.index_select(0, index[start:end]))
+            raw = self.x[start:end] if index is None else self.x.index_select(0, index[start:end])
+            yield self._scaled(_changed(raw, augment))
 
     def _scaled(self, raw: Tensor) -> Tensor:
         # a copy even where the values are float already: the file is never written to
         return raw.to(torch.float32, copy=True).mul_(self.scale).add_(self.shift)
+
+
+def _changed(raw: Tensor, augment: Augmenter | None) -> Tensor:
+    return raw if augment is None else torch.from_numpy(augment(raw.cpu().numpy())).to(raw.device)
 
 
 def fitness_samples(

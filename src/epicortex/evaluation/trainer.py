@@ -153,7 +153,8 @@ class _TorchModel:
         samples = self._shop.measured
         count = len(samples) if view.most is None else min(view.most, len(samples))
         chunks = (
-            _smaller(x.flip(-1) if view.mirrored else x, view.size) for x in samples.chunks(self._size, count)
+            _smaller(x.flip(-1) if view.mirrored else x, view.size)
+            for x in samples.chunks(self._size, count, view.augment)
         )
         return scoring.outputs(self._network, chunks, count, self._shop.classes, pace).numpy()
 

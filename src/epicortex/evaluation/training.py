@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epicortex import randomness
 from epicortex.config import TrainingConfig
-from epicortex.ecosystem.jobs import MIRRORED_CLASS, Course, Job, Outcome
+from epicortex.ecosystem.jobs import CHANGED, MIRRORED_CLASS, Course, Job, Outcome
 from epicortex.evaluation.augmentation import Augmenter, Scale
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
 from epicortex.evaluation.fitness import FitnessFunction, Values
@@ -60,6 +60,7 @@ class View:
     most: int | None = None
     size: Shape | None = None
     mirrored: bool = False
+    augment: Augmenter | None = None
 
 
 class Model(Protocol):
@@ -151,6 +152,9 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
     if job.course and job.course.mirrored and len(shop.spatial) == 2:
         mirrored = model.answers(replace(view, mirrored=True), pace)
         outcome = replace(outcome, measures={**outcome.measures, **_mirrored(shop, answers, mirrored, view)})
+    if job.course and job.course.changed:
+        changed = _changed(shop, job, model, view, pace)
+        outcome = replace(outcome, measures={**outcome.measures, **changed})
     seconds = scored - start + time.perf_counter() - trained
     return replace(outcome, train_seconds=trained - scored, score_seconds=seconds)
 
@@ -187,6 +191,16 @@ def _mirrored(shop: Workshop, plain: Values, mirrored: Values, view: View) -> di
     return measures
 
 
+def _changed(shop: Workshop, job: Job, model: Model, view: View, pace: Pace) -> dict[str, float]:
+    """How the network does on samples that are changed, one way after another."""
+    rng = randomness.generator(job.seed, "changed", generation=job.generation, network=job.network)
+    measures = {}
+    for name in job.course.changed if job.course else ():
+        shown = replace(view, augment=Augmenter((name,), shop.scaling, rng))
+        measures[CHANGED + name] = _fitness(shop, model.answers(shown, pace), view)
+    return measures
+
+
 def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:
     """All steps of a job; how many samples that was."""
     seen, course = 0, job.course
@@ -209,7 +223,7 @@ def _lessons(shop: Workshop, job: Job) -> Iterator[tuple[Batch, float]]:
         randomness.generator(job.seed, purpose, generation=job.generation, network=job.network)
         for purpose in ("training", "shifts", "flips", "augmentation")
     )
-    names = course.augment if course else training.augment
+    names = course.augment if course else training.changes
     augment = Augmenter(names, shop.scaling, changes) if names else None
     shift = min(MOST_SHIFT, training.shift * recipe(shop.family, job.phenotype).get("augmentation", 1.0))
     mirrors = (course.flip if course else training.flip is True) and len(shop.spatial) == 2

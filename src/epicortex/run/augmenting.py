@@ -39,7 +39,7 @@ _GENERATIONS: Final = 3
 def check(config: Config, subject: Subject) -> None:
     """Refuse changes that the data cannot have, and a measurement in a run that is not planned."""
     training = config.training
-    if config.evaluator != "backprop" or not training.augment:
+    if config.evaluator != "backprop" or not training.augment or training.tries_augment:
         return
     if training.measures_augment:
         if not sizing.is_planned(config):

@@ -50,6 +50,9 @@ _TABLE_PARAMETERS: Final = 150
 _LOOKED_AT: Final = 2**22
 #: Where a person limits parameters, founders take this part of them: the rest is room to grow.
 _ROOM: Final = 0.9
+#: Samples that are seen so often are learnt by heart, unless they are changed each time.
+_OFTEN: Final = 100
+_OFTEN_DECAY: Final = 3.0
 #: What scoring costs for a sample, where training costs 1; and what is added to any estimate.
 _SCORING: Final = 1 / 3
 _MARGIN: Final = 1.3
@@ -92,6 +95,9 @@ def needs_clock(config: Config) -> bool:
 def counted(config: Config, subject: Subject) -> Config:
     """The settings of a planned run, with what nobody gave filled in without a clock."""
     own, sizes = config.budget, config.residual
+    if config.evolution.minutes is None:
+        steps = own.steps * config.evolution.generations
+        config = _suited(config, subject, steps * config.training.batch_size)
     return settings.changed(
         config,
         budget={
@@ -130,7 +136,7 @@ def timed(
     reserve = _MARGIN * _SCORING * largest * samples / one_core + 1.0
     return counted(
         settings.changed(
-            config,
+            _suited(config, subject, 60 * minutes * speed / largest),
             budget={
                 "speed": speed,
                 "reserve": own.reserve if own.reserve is not None else min(reserve, 12 * minutes),
@@ -139,6 +145,22 @@ def timed(
             residual={"start_cost": cost, "start_parameters": parameters},
         ),
         subject,
+    )
+
+
+def _suited(config: Config, subject: Subject, seen: float) -> Config:
+    """The settings with what suits images that are seen so often, all together, or samples that are not.
+
+    Few images that are seen often are learnt by heart: there weights decay faster, and changes are tried.
+    """
+    if subject.data is None:
+        return config
+    learnt, _ = _counts(config, subject.data)
+    often = len(subject.problem.input_shape) == 3 and seen >= _OFTEN * learnt
+    decay = config.residual.start_decay or (_OFTEN_DECAY if often else 1.0)
+    tried = not config.training.tries_augment or often
+    return settings.changed(
+        config, training={} if tried else {"augment": ()}, residual={"start_decay": decay}
     )
 
 

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from epicortex.errors import ConfigError
 from epicortex.families.family import Problem, Shape
 from epicortex.families.residual import ResidualFamily, ResidualOptions, sized_founder
 from epicortex.families.residual.network import Network
@@ -143,3 +144,11 @@ def test_a_founder_that_would_be_too_thin_like_another_has_a_shape_of_its_own() 
     tiny = sized_founder(problem, rng, max_cost=100_000, like=whole)
     assert tiny.genome.cost <= 100_000
     assert not any(stage.blocks for stage in tiny.genome.stages)
+
+
+def test_weights_of_founders_decay_as_asked_but_for_tables() -> None:
+    for shape, decay in (((3, 16, 16), 3.0), ((1, 40), 3.0), ((7,), 16.0)):
+        family = ResidualFamily(Problem(shape, 3), ResidualOptions(start_decay=3.0))
+        assert family.minimal(np.random.default_rng(1)).genome.recipe.decay == decay
+    with pytest.raises(ConfigError, match="start_decay must be from 1/16 to 16, not 17"):
+        ResidualOptions(start_decay=17.0)

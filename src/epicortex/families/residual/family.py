@@ -118,6 +118,7 @@ class ResidualFamily:
             max_cost=min(costs, default=None),
             max_parameters=min(counts, default=None),
             kernel_mix=self.options.kernel_mix,
+            decay=self.options.start_decay,
             like=like,
         )
 

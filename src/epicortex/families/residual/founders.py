@@ -54,13 +54,15 @@ def sized_founder(
     max_cost: int | None = None,
     max_parameters: int | None = None,
     kernel_mix: float = 0.0,
+    decay: float = 1.0,
     like: Phenotype | None = None,
 ) -> Phenotype:
     """A network of a sensible shape that nearly fills the limits, or the smallest there is if none does.
 
     Stages get wider, and every stage but the first halves its maps. Where the limits are too tight for that,
     blocks go first, then the widening. Where parameters are scarce and cost is not, more of them work on
-    large maps. Of pictures and signals, a founder `like` another has its shape, unless it would be too thin.
+    large maps. Of pictures and signals, a founder `like` another has its shape, unless it would be too thin;
+    its weights decay times `decay`.
 
     >>> problem = Problem((3, 32, 32), 10)
     >>> founder = sized_founder(problem, np.random.default_rng(1), max_cost=5_000_000)
@@ -89,7 +91,10 @@ def sized_founder(
         _, skeleton, width = max(tried, key=lambda one: one[0])
     else:
         skeleton, width = _smallest(problem, scarce[-1], fits)
-    return draw_phenotype(renewed(_genome(problem, skeleton, width, kernel_mix, rng), rng), rng)
+    genome = _genome(problem, skeleton, width, kernel_mix, rng)
+    if skeleton.trunk != "linear":
+        genome = replace(genome, recipe=Recipe(decay=decay))
+    return draw_phenotype(renewed(genome, rng), rng)
 
 
 def _smallest(

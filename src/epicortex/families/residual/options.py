@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from epicortex.errors import ConfigError
+from epicortex.families.residual.genome import MAX_FACTOR
 
 if TYPE_CHECKING:
     from epicortex.config import Config
@@ -34,6 +35,8 @@ class ResidualOptions:
     """The most multiplications of a first network."""
     start_parameters: int = 10_000
     """The most parameters of a first network."""
+    start_decay: float = 1.0
+    """What the weight decay of a first network is multiplied by; networks for tables have their own."""
     max_cost: int | None = None
     """What mutation does not exceed, in multiplications for one sample."""
     max_parameters: int | None = None
@@ -47,6 +50,9 @@ class ResidualOptions:
             raise ConfigError(f"residual: the largest kernel must be odd, not {self.largest_kernel}")
         if not 0 <= self.kernel_mix <= 1:
             raise ConfigError(f"residual: kernel_mix must be from 0 to 1, not {self.kernel_mix}")
+        if not 1 / MAX_FACTOR <= self.start_decay <= MAX_FACTOR:
+            bounds = f"from 1/{MAX_FACTOR:g} to {MAX_FACTOR:g}"
+            raise ConfigError(f"residual: start_decay must be {bounds}, not {self.start_decay:g}")
         for name in ("start_cost", "start_parameters", "max_cost", "max_parameters"):
             value = getattr(self, name)
             if value is not None and value < 1:
