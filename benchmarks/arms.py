@@ -22,6 +22,7 @@ ARMS: Final = {
     "scratch": "control (b): the final structure of ours with new weights, trained for the whole time",
     "optuna": "control (c): Optuna TPE with median pruning, same space and recipe, then its best structure",
     "cnn": "a hand-written CNN with batch norm, AdamW and cosine",
+    "cnn-changed": "the same CNN, whose images also change in colour and have boxes cut out",
     "lenet": "LeNet-5, trained in the same way",
     "small": "ours with at most 10,000 parameters",
     "forest": "a random forest of 500 trees on the pixels",
@@ -58,7 +59,7 @@ def run(request: dict[str, Any], began: float) -> dict[str, Any]:
     folder = Path(request["folder"])
     if arm in NEED_OURS and not ours:
         raise ConfigError(f"the arm {arm} rests on ours with the same data, minutes and seed; run that first")
-    if arm in ("cnn", "lenet", "forest"):
+    if arm in ("cnn", "cnn-changed", "lenet", "forest"):
         return _by_hand(arm, data, **usual)
     from benchmarks import evolved
 

@@ -21,6 +21,7 @@ from torch.nn import functional
 
 import epicortex
 from epicortex.data import DataSet
+from epicortex.evaluation.augmentation import Augmenter
 from epicortex.evaluation.samples import draw_flips, draw_moves
 from epicortex.evaluation.tensors import Samples, fitness_samples, split
 
@@ -67,7 +68,13 @@ def lenet(shape: Sequence[int], classes: int) -> nn.Module:
     )
 
 
-MODELS: Final[dict[str, Callable[[Sequence[int], int], nn.Module]]] = {"cnn": cnn, "lenet": lenet}
+MODELS: Final[dict[str, Callable[[Sequence[int], int], nn.Module]]] = {
+    "cnn": cnn,
+    "cnn-changed": cnn,
+    "lenet": lenet,
+}
+#: How else samples are changed, where somebody thinks of it.
+CHANGES: Final = {"cnn-changed": ("colour", "cutout")}
 
 
 def count(model: nn.Module) -> int:
@@ -109,13 +116,14 @@ class _Training:
     flips: bool
     shift: float
     rng: np.random.Generator
+    augment: Augmenter | None = None
     format: torch.memory_format = torch.contiguous_format
 
     def step(self, optimiser: torch.optim.Optimizer, rows: np.ndarray) -> None:
         """One training step."""
         moves = draw_moves(len(rows), self.learnt.x.shape[2:], self.shift, self.rng, part=1.0)
         flips = draw_flips(len(rows), self.rng) if self.flips else None
-        x, y = self.learnt.batch(rows, moves=moves, flips=flips)
+        x, y = self.learnt.batch(rows, moves=moves, flips=flips, augment=self.augment)
         loss = functional.cross_entropy(self.model(x.contiguous(memory_format=self.format)), y)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -166,7 +174,9 @@ def train(
     learnt, measured = fitness_samples(data, settings, seed, torch.device("cpu"))
     shape = tuple(data.x_train.shape[1:])
     model = MODELS[arm](shape, len(data.classes))
-    run = _Training(model, learnt, measured, flips, settings.shift, np.random.default_rng(seed))
+    rng, names = np.random.default_rng(seed), CHANGES.get(arm, ())
+    augment = Augmenter(names, data.scaling, rng) if names else None
+    run = _Training(model, learnt, measured, flips, settings.shift, rng, augment)
     run.use_faster_format()
     before = clock()
     run.accuracy(measured)

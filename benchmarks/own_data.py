@@ -22,17 +22,20 @@ from benchmarks.baselines import run_all
 from benchmarks.ledger import Key, Ledger
 from epicortex.data import DataSet
 from epicortex.data.values import measure
-from epicortex.errors import EpiCortexError
+from epicortex.errors import ConfigError, EpiCortexError
 
 #: Five of CIFAR-10's classes, of which some are easily taken for another.
 PHOTOGRAPHED: Final = ("airplane", "automobile", "bird", "cat", "ship")
 EACH: Final = 260
+PHOTOGRAPH_ARMS: Final = ("ours", "cnn", "cnn-changed", "forest")
 WAVES: Final = ("sine", "square", "sawtooth")
 _LENGTH: Final = 128
 _NOISE: Final = 0.5
 
 
-def make_photographs(folder: Path, data: DataSet, *, each: int = EACH) -> Path:
+def make_photographs(
+    folder: Path, data: DataSet, *, each: int = EACH, classes: Sequence[str] = PHOTOGRAPHED
+) -> Path:
     """A folder of PNG files below train/ and test/, a subfolder a class; one that is there is kept."""
     from PIL import Image
 
@@ -41,7 +44,7 @@ def make_photographs(folder: Path, data: DataSet, *, each: int = EACH) -> Path:
     temporary = folder.with_name(f".{folder.name}.part")
     parts = (("train", data.x_train, data.y_train, each), ("test", data.x_test, data.y_test, None))
     for name, images, labels, most in parts:
-        for kind in PHOTOGRAPHED:
+        for kind in classes:
             place = temporary / name / kind
             place.mkdir(parents=True, exist_ok=True)
             for row in np.flatnonzero(labels == data.classes.index(kind))[:most]:
@@ -79,16 +82,18 @@ def wave_data(seed: int, *, train: int = 1500, test: int = 3000) -> DataSet:
 
 def photographs(options: argparse.Namespace) -> int:
     """Five minutes each for ours and the CNN, and a forest."""
-    folder = options.out.with_suffix("") / "photographs"
+    data, given = epicortex.load_data("cifar10"), options.classes or PHOTOGRAPHED
+    if unknown := set(given) - set(data.classes):
+        raise ConfigError(f"CIFAR-10 has no class {min(unknown)!r}, but {', '.join(data.classes)}")
+    folder = options.out.with_suffix("") / ("-".join(options.classes) if options.classes else "photographs")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    make_photographs(folder, epicortex.load_data("cifar10"))
-    arms = ("ours", "cnn", "forest")
+    make_photographs(folder, data, classes=given)
     keys = [
         Key(str(folder.absolute()), options.minutes or 5.0, options.cores, arm, seed)
         for seed in options.seeds
-        for arm in arms
+        for arm in options.arms
     ]
-    return run_all(keys, Ledger(options.out))
+    return run_all(keys, Ledger(options.out), again=options.again)
 
 
 def tables(options: argparse.Namespace) -> int:
@@ -169,6 +174,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.own_data")
     checks = {"photographs": photographs, "tables": tables, "waveforms": waves}
     parser.add_argument("check", choices=list(checks))
+    parser.add_argument("--classes", nargs="+", help="of CIFAR-10, for other photographs")
+    parser.add_argument(
+        "--arms", nargs="*", choices=PHOTOGRAPH_ARMS, default=list(PHOTOGRAPH_ARMS), help="of photographs"
+    )
+    parser.add_argument("--again", action="store_true", help="photographs: also what the file has")
     parser.add_argument("--minutes", type=float, help="of each run (photographs 5, waveforms 2)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--cores", type=int, default=2)

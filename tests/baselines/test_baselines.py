@@ -185,19 +185,24 @@ def test_multiplications_are_those_of_every_kernel_at_every_position() -> None:
     assert by_hand.multiplications(model, (1, 28, 28)) == expected
 
 
-def test_a_network_written_by_hand_learns_within_its_time() -> None:
-    """By a clock that goes on by a tenth of a second whenever it is looked at: on any machine the same."""
+def by_a_clock(arm: str) -> dict[str, Any]:
+    """A clock that goes on by a tenth of a second whenever it is looked at: on any machine the same."""
     ticks = itertools.count()
-    found = by_hand.train(
-        "lenet",
-        epicortex.load_data("digits"),
-        seed=1,
-        seconds=25,
-        began=0.0,
-        cores=1,
-        flips=False,
-        clock=lambda: next(ticks) / 10,
-    )
+    digits = epicortex.load_data("digits")
+    usual: dict[str, Any] = {"seed": 1, "seconds": 25, "began": 0.0, "cores": 1, "flips": False}
+    return by_hand.train(arm, digits, clock=lambda: next(ticks) / 10, **usual)
+
+
+def test_the_images_of_a_network_written_by_hand_may_be_changed_in_training() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(by_hand.MODELS, "cnn-changed", by_hand.lenet)
+        changed = by_a_clock("cnn-changed")
+    assert changed["test"] > 0.5
+    assert changed["curve"] != by_a_clock("lenet")["curve"]
+
+
+def test_a_network_written_by_hand_learns_within_its_time() -> None:
+    found = by_a_clock("lenet")
     assert found["test"] > 0.8
     assert found["validation"] == max(value for _, value in found["curve"])
     assert 24 < found["seconds"] <= 25
@@ -354,6 +359,8 @@ def test_photographs_become_a_folder_that_is_read_back(tmp_path: Path) -> None:
     assert {image.tobytes() for image in read.x_test} == {
         x[row].tobytes() for row in range(60) if y[row] in (0, 1, 2, 3, 8)
     }
+    others = own_data.make_photographs(tmp_path / "others", data, each=2, classes=("frog", "deer"))
+    assert epicortex.load_data(others).classes == ("deer", "frog")
     large = scenes.make_scenes(tmp_path / "scenes", data, train=3, test=2)
     read = epicortex.load_data(large)
     assert read.input_shape == (3, 224, 224)
