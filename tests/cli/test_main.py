@@ -119,7 +119,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(
 def test_the_exit_code_says_what_kind_of_trouble_it_is(
     error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_: list[str]) -> int:
+    def fail(*_: object) -> int:
         raise error
 
     monkeypatch.setattr(cli, "_dispatch", fail)
@@ -130,7 +130,7 @@ def test_the_exit_code_says_what_kind_of_trouble_it_is(
 def test_a_full_disk_behind_a_storage_error_has_its_own_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_: list[str]) -> int:
+    def fail(*_: object) -> int:
         try:
             Path("/dev/full").write_text("x")
         except OSError:
@@ -146,7 +146,7 @@ def test_too_little_memory_is_no_bug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for make in (lambda: np.zeros(2**58, np.uint8), lambda: torch.zeros(2**58, dtype=torch.uint8)):
-        monkeypatch.setattr(cli, "_dispatch", lambda _, make=make: make())
+        monkeypatch.setattr(cli, "_dispatch", lambda *_, make=make: make())
         assert main([]) == 4
         assert capsys.readouterr().err.startswith("epicortex: there is too little memory for this: ")
 
@@ -154,7 +154,7 @@ def test_too_little_memory_is_no_bug(
 def test_a_bug_is_one_line_and_a_file_with_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def fail(_: list[str]) -> int:
+    def fail(*_: object) -> int:
         raise KeyError("an unknown\n thing")
 
     monkeypatch.setattr(cli, "_dispatch", fail)

@@ -97,7 +97,8 @@ class TrainingConfig(Section):
     augment: Annotated[tuple[Augmentation, ...], BeforeValidator(_augment)] = Field(
         (),
         json_schema_extra={
-            "allowed": "rotation, scale, colour, noise, cutout with commas between, or harmless, auto or none"
+            "allowed": "rotation, scale, colour, noise and cutout, with commas between, "
+            "or harmless, or auto, or none"
         },
     )
     """How else training samples are changed. In planned runs harmless: by colour, where few images are seen

@@ -234,9 +234,10 @@ def resume(
             if (before := getattr(folder.info, name)) != version:
                 hooks.watcher.note(f"{name} was {before} and is now {version}: the last bits may differ")
         config = assembly.with_backend(config, family, subject, extensions, hooks.watcher.note)
-        recipe = assembly.make_recipe(config, family, subject, extensions)
         evolution = assembly.make_evolution(config, family, extensions, folder.ancestor(family))
+        # Founders first: they are refused, before one is made, where there is no memory for them.
         state = start.state if start else assembly.founders(evolution)
+        recipe = assembly.make_recipe(config, family, subject, extensions)
         prepared = sizing.is_planned(config) and _given_minutes(folder.config, config)
         if prepared:
             hooks.watcher.reading("measuring how fast networks train", 0, 0)
