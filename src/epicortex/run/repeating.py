@@ -54,4 +54,6 @@ def repeated(folder: Path) -> Repeated:
     }
     # By default pictures get larger with the minutes: those that the run began with, which are not told.
     own["data.total_pixels"] = config.data.total_pixels or TOTAL_PIXELS
+    # Runs of before this was a setting did not settle it.
+    own["residual.start_decay"] = config.residual.start_decay or 1.0
     return Repeated(folder, own, found, info.data, info.data_digest)
