@@ -6,11 +6,14 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from epicortex.cli import main
-from epicortex.cli.show import kernels
+from epicortex.cli.show import changes, kernels
+from epicortex.config import resolving as settings
+from epicortex.ecosystem.plan import Plan
 from epicortex.run.record import load_champion
 from tests.cli.conftest import words
 
@@ -125,3 +128,18 @@ def test_a_damaged_file_is_one_clear_line(
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
     assert name.rsplit("/", maxsplit=1)[-1] in captured.err
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({}, "samples moved by up to 7 %"),
+        ({"flip": True}, "samples moved by up to 7 %, mirrored"),
+        ({"flip": True, "spared": (1,)}, "samples moved by up to 7 %, mirrored but for dogs"),
+        ({"flip": True, "spared": tuple(range(7))}, "samples moved by up to 7 %, mirrored but for 7 classes"),
+        ({"augment": ("colour", "cutout")}, "samples moved by up to 7 %, changed by colour and cutout"),
+    ],
+)
+def test_what_was_found_out_about_changes_of_samples_is_told(plan: dict[str, Any], said: str) -> None:
+    last = Plan(9, "polish", 10, 80, (0.1, 0.0), 10.0, **plan)
+    assert changes(settings.resolve("default"), last, ("cats", "dogs", "birds")) == said

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 from epicortex.cli.display import Point, fitness_plot, reasons
 from epicortex.cli.parsing import Parser, add_plugin
 from epicortex.measures import USUAL, figure, named
-from epicortex.text import NOTHING, clean, count, directed, duration, json_text, plural, times
+from epicortex.text import NOTHING, clean, count, directed, duration, json_text, listed, plural, times
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from epicortex.champion.file import Champion, Facts
+    from epicortex.config import Config
+    from epicortex.ecosystem.plan import Plan
     from epicortex.ecosystem.state import Event
     from epicortex.families.family import Outline
     from epicortex.registry import Parts
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _PLOT_HEIGHT: Final = 10
 _FEW_ANCESTORS: Final = 12
+#: So many classes are named, more are counted.
+_FEW: Final = 4
 _WIDEST: Final = 110
 #: The width of what a line is called.
 _HEADING: Final = 10
@@ -184,6 +188,9 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         yield "The first generation is not complete: there is no champion yet."
         return
     yield from (hanging(line, console.width) for line in _champion(story.champion))
+    changed = changes(story.run.config, story.run.plan, story.champion.facts.classes)
+    if changed and len(story.champion.outline.input_shape) > 1:
+        yield hanging(f"training  {changed}", console.width)
     yield ""
     yield _layers(story.champion.outline)
     yield ""
@@ -214,6 +221,28 @@ def _champion(champion: Champion) -> Iterator[str]:
     for number, line in enumerate(words.details(facts)):
         yield f"{'' if number else 'test':<9} {line}"
     yield f"size      {words.size(champion.outline)}"
+
+
+def changes(config: Config, plan: Plan | None, classes: Sequence[str]) -> str:
+    """How training samples were changed at last, in words; some of it is found out on the way.
+
+    >>> from epicortex.config import resolving
+    >>> changes(resolving.resolve("layered", {"training.augment": ["noise"]}), None, ())
+    'samples moved by up to 12 %, changed by noise'
+    """
+    training = config.training
+    flip, spared = (training.flip is True, training.unflipped) if plan is None else (plan.flip, plan.spared)
+    names = plan.augment if plan is not None and training.tries_augment else training.changes
+    found = [f"moved by up to {training.shift:.0%}".replace("%", " %")] if training.shift else []
+    if flip and spared:
+        few = len(spared) <= _FEW and max(spared) < len(classes)
+        kinds = listed(clean(classes[number]) for number in spared) if few else f"{len(spared)} classes"
+        found.append(f"mirrored but for {kinds}")
+    elif flip:
+        found.append("mirrored")
+    if names:
+        found.append(f"changed by {listed(names)}")
+    return f"samples {', '.join(found)}" if found else ""
 
 
 def hanging(line: str, width: int) -> str:
