@@ -167,7 +167,8 @@ def test_images_are_changed_once_a_network_that_never_saw_it_knows_them() -> Non
 
     def after(plan: Plan, elapsed: float, **measures: float) -> Plan:
         found = {f"changed {name}": value for name, value in measures.items()}
-        known = tuple(replace(one, fitness=0.9, measures=found) for one in state.networks)
+        known = tuple(replace(one, fitness=0.9, measures=found) for one in state.networks[1:])
+        known = (replace(state.networks[0], fitness=0.2), *known)  # knows little, and so was not asked
         before = replace(state, networks=known, plan=plan, generation=plan.generation)
         return budget.plan(before, [], family=family, elapsed=elapsed)
 
@@ -177,14 +178,26 @@ def test_images_are_changed_once_a_network_that_never_saw_it_knows_them() -> Non
 
     first = budget.plan(state, [], family=family, elapsed=2.0)
     assert courses(first) == [((), ("colour", "cutout"))] * 3  # the incumbent of each class
-    assert courses(after(first, 20.0, colour=0.9, cutout=0.9)) == courses(first)  # too early to tell
+    assert courses(after(first, 20.0, colour=0.95, cutout=0.95)) == courses(first)  # too early to tell
     assert courses(after(first, 90.0, colour=0.6, cutout=0.6)) == courses(first)
     second = after(first, 90.0, colour=0.8, cutout=0.8)
     assert courses(second) == [(("cutout",), ("colour",))] * 3
-    third = after(second, 110.0, colour=0.88)
+    third = after(second, 110.0, colour=0.95)
     assert courses(third) == [(("colour", "cutout"), ())] * 3
     assert courses(after(second, 300.0)) == [(("cutout",), ())] * 3  # too late to find out
     assert courses(after(third, 300.0)) == courses(third)
+    signals = family_of(made, (1, 40))
+    plan = budget.plan(Evolution(made, signals).start(), [], family=signals, elapsed=2.0)
+    assert (plan.augment, plan.changed) == ((), ())
+
+
+def test_a_plan_decides_how_images_are_changed_whatever_a_later_setting_says() -> None:
+    made = config(**{"evolution.minutes": 10.0, "training.augment": []})
+    state = Evolution(made, family_of(made)).start()
+    plan = PlannedBudget(made).plan(state, [], family=family_of(made), elapsed=2.0)
+    state = replace(state, plan=replace(plan, augment=("colour",)))
+    courses = [job.course for job in PlannedBudget(made).jobs(state, generation=1)]
+    assert {course.augment for course in courses if course} == {("colour",)}
 
 
 def test_changes_that_a_person_names_are_made_from_the_first_step_on() -> None:

@@ -73,17 +73,24 @@ def test_too_few_minutes_are_said_to_be_too_few(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:there is no test part:RuntimeWarning")
-@pytest.mark.parametrize("by_brightness", [True, False], ids=["brightness", "shape"])
+@pytest.mark.parametrize(
+    ("by_brightness", "shares"),
+    [(True, (50, 50, 50, 50)), (False, (50, 50, 50, 50)), (True, (230, 70, 0, 0))],
+    ids=["brightness", "shape", "brightness of a few"],
+)
 def test_colours_of_few_images_are_changed_on_the_way_unless_they_are_the_class(
-    by_brightness: bool, tmp_path: Path
+    by_brightness: bool, shares: tuple[int, ...], tmp_path: Path
 ) -> None:
-    rng, kinds = np.random.default_rng(2), np.arange(200) % 4
-    images = rng.normal(60, 4, (200, 12, 12))
+    rng, kinds = np.random.default_rng(2), np.repeat(np.arange(4), shares)
+    images = rng.normal(60, 4, (len(kinds), 12, 12))
     for kind in range(4):
         images[kinds == kind, :, slice(None) if by_brightness else slice(3 * kind, 3 * kind + 3)] += (
             2 * kind + 2
         )
-    settings = {**SETTINGS, "training.augment": "harmless", "evolution.generations": 12}
+    settings = {**SETTINGS, "training.augment": "harmless", "evolution.generations": 16}
     data = np.round(images).clip(0, 255).astype(np.uint8), kinds
-    epicortex.evolve(data, epicortex.configure(changes=settings), out=tmp_path / "run")
-    assert ("colour" in plans.read(tmp_path / "run")[12].augment) is not by_brightness
+    result = epicortex.evolve(data, epicortex.configure(changes=settings), out=tmp_path / "run")
+    assert result.test is not None
+    assert result.test > 0.9
+    assert plans.read(tmp_path / "run")[2].changed == ("colour", "cutout")
+    assert ("colour" in plans.read(tmp_path / "run")[16].augment) is not by_brightness

@@ -69,9 +69,12 @@ def test_images_that_are_seen_often_are_changed_and_weights_decay_faster() -> No
         assert sizing.counted(found, Subject.of(few)) == found
         return found.training.augment, found.residual.start_decay
 
-    images = np.zeros((1000, 1, 8, 8), np.uint8)  # 800 to learn from, 6,400 a generation
-    assert made(images, 13) == (("harmless",), 3.0)
-    assert made(images, 12) == ((), 1.0)
+    images = np.zeros((1000, 1, 8, 8), np.uint8)  # 800 to learn from, 6,400 a generation of each sibling
+    assert made(images, 7) == (("harmless",), 3.0)
+    assert made(images, 6) == ((), 1.0)
+    speed = {"budget.speed": 1e9, "residual.start_cost": 1_000_000}
+    assert made(images, 1, **{"evolution.minutes": 1.4}, **speed) == (("harmless",), 3.0)
+    assert made(images, 1, **{"evolution.minutes": 1.2}, **speed) == ((), 1.0)
     assert made(images[:, 0, 0].astype(np.float32), 1000) == ((), 1.0)
     named = {"training.augment": ["noise"], "residual.start_decay": 2.0}
     assert made(images, 13, **named) == made(images, 12, **named) == (("noise",), 2.0)

@@ -188,8 +188,9 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         yield "The first generation is not complete: there is no champion yet."
         return
     yield from (hanging(line, console.width) for line in _champion(story.champion))
-    changed = changes(story.run.config, story.run.plan, story.champion.facts.classes)
-    if changed and len(story.champion.outline.input_shape) > 1:
+    config = story.run.config
+    changed = changes(config, story.run.plan, story.champion.facts.classes)
+    if changed and config.evaluator == "backprop" and len(story.champion.outline.input_shape) > 1:
         yield hanging(f"training  {changed}", console.width)
     yield ""
     yield _layers(story.champion.outline)
@@ -199,7 +200,6 @@ def _parts(story: Story, console: Console, *, every_ancestor: bool) -> Iterator[
         yield _front(story.front)
         yield ""
     points = [Point.of(generation) for generation in story.run.history]
-    config = story.run.config
     accuracy, unit = config.is_accuracy, config.fitness_name
     name = "Fitness in percent" if accuracy else f"{named(unit)[:1].upper()}{named(unit)[1:]}"
     yield Text(f"{name}, over {plural(len(points), 'generation')}", style="bold")
@@ -228,12 +228,12 @@ def changes(config: Config, plan: Plan | None, classes: Sequence[str]) -> str:
 
     >>> from epicortex.config import resolving
     >>> changes(resolving.resolve("layered", {"training.augment": ["noise"]}), None, ())
-    'samples moved by up to 12 %, changed by noise'
+    'samples moved at random, changed by noise'
     """
     training = config.training
     flip, spared = (training.flip is True, training.unflipped) if plan is None else (plan.flip, plan.spared)
-    names = plan.augment if plan is not None and training.tries_augment else training.changes
-    found = [f"moved by up to {training.shift:.0%}".replace("%", " %")] if training.shift else []
+    names = training.changes or (() if plan is None else plan.augment)
+    found = ["moved at random"] if training.shift else []
     if flip and spared:
         few = len(spared) <= _FEW and max(spared) < len(classes)
         kinds = listed(clean(classes[number]) for number in spared) if few else f"{len(spared)} classes"

@@ -46,7 +46,7 @@ class ResidualConfig(Section):
     start_parameters: int | None = Field(None, ge=1)
     """The most parameters of a founder; planned runs find their own."""
     start_decay: float | None = Field(None, ge=0.0625, le=16)
-    """What a founder's weight decay is multiplied by, but for tables; planned runs find their own."""
+    """What a founder's weight decay is multiplied by, except for tables; planned runs find their own."""
     max_cost: int | None = Field(None, ge=1)
     """A mutation that would take more multiplications for one sample is refused."""
 

@@ -101,8 +101,8 @@ class TrainingConfig(Section):
             "or harmless, or auto, or none"
         },
     )
-    """How else training samples are changed. In planned runs harmless: by colour, where few images are seen
-    often and networks know changed ones as well; auto: by what is measured to help."""
+    """How else training samples are changed. In planned runs harmless: where few images are seen often, by
+    colour and cutout if networks know changed ones nearly as well; auto: by what is measured to help."""
     optimiser: str = Field(
         "Adadelta",
         pattern=r"^[A-Za-z][A-Za-z0-9_]*$",

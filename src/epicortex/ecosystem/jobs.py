@@ -17,7 +17,7 @@ Sums: TypeAlias = Mapping[str, tuple[float, ...]]
 
 #: With the number of a class, a measure: what part of its recall a network keeps on mirrored images.
 MIRRORED_CLASS: Final = "mirrored "
-#: With the name of a change, a measure: the fitness on samples that are changed so.
+#: With the name of a change, a measure: what part of what a network knows is left on samples changed so.
 CHANGED: Final = "changed "
 
 
@@ -50,7 +50,8 @@ class Course:
     """Whether the fitness on mirrored images is measured, too, as the measure `mirrored`, and what part of
     its recall the network keeps there in each class (`MIRRORED_CLASS` and the number of the class)."""
     changed: tuple[str, ...] = ()
-    """Which changes of samples the fitness is measured under, too (`CHANGED` and the name)."""
+    """For which changes of samples it is measured, too, how much a network still knows (`CHANGED` and the
+    name). One that knows little is not asked, nor is what answers in numbers or sets of labels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -81,7 +81,7 @@ def needs_closure(optimiser: torch.optim.Optimizer) -> bool:
 def check_optimiser(factory: OptimiserFactory, name: str, arguments: Mapping[str, Any]) -> None:
     """Create it and take a step on small dense parameters, so that what cannot work is said before a run."""
     _check_names(factory, name, arguments)
-    if not isinstance(arguments.get("nesterov", False), bool):  # torch takes any text as true
+    if arguments.get("nesterov", False) not in (True, False):  # torch takes any text as true
         raise ConfigError(
             f"training.optimiser_arguments: nesterov is {arguments['nesterov']!r}; it must be true or false"
         )

@@ -21,7 +21,7 @@ from epicortex.config import TrainingConfig
 from epicortex.ecosystem.jobs import CHANGED, MIRRORED_CLASS, Course, Job, Outcome
 from epicortex.evaluation.augmentation import Augmenter, Scale
 from epicortex.evaluation.evaluator import NetworkFailed, Pace, Stopped, finite, reason
-from epicortex.evaluation.fitness import FitnessFunction, Values
+from epicortex.evaluation.fitness import FitnessFunction, Values, balanced_accuracy
 from epicortex.evaluation.goals import Goal
 from epicortex.evaluation.samples import MOST_SHIFT, draw_batches, draw_flips, draw_moves, spread, stream
 from epicortex.families.family import Family, HasRecipe, Shape
@@ -34,6 +34,8 @@ ELEMENTWISE: Final = frozenset(
 _HORIZON: Final = 0.25
 #: A class says whether it may be mirrored if so many samples are scored, and such a part of them is known.
 _MANY: Final = 100
+#: Whoever knows less than this, from 0 to 1, cannot say what changes of samples take away.
+_KNOWS: Final = 0.3
 _KNOWN: Final = 0.5
 
 
@@ -153,7 +155,7 @@ def _perform(shop: Workshop, job: Job, pace: Pace) -> Outcome:
         mirrored = model.answers(replace(view, mirrored=True), pace)
         outcome = replace(outcome, measures={**outcome.measures, **_mirrored(shop, answers, mirrored, view)})
     if job.course and job.course.changed:
-        changed = _changed(shop, job, model, view, pace)
+        changed = _changed(shop, job, model, answers, view, pace)
         outcome = replace(outcome, measures={**outcome.measures, **changed})
     seconds = scored - start + time.perf_counter() - trained
     return replace(outcome, train_seconds=trained - scored, score_seconds=seconds)
@@ -191,14 +193,29 @@ def _mirrored(shop: Workshop, plain: Values, mirrored: Values, view: View) -> di
     return measures
 
 
-def _changed(shop: Workshop, job: Job, model: Model, view: View, pace: Pace) -> dict[str, float]:
-    """How the network does on samples that are changed, one way after another."""
+def _changed(
+    shop: Workshop, job: Job, model: Model, plain: Values, view: View, pace: Pace
+) -> dict[str, float]:
+    """What part of what the network knows is left on samples that are changed, one way after another."""
+    labels = _labels(shop, view)
+    if shop.goal.task != "classes" or (known := _above_chance(plain, labels)) < _KNOWS:
+        return {}
     rng = randomness.generator(job.seed, "changed", generation=job.generation, network=job.network)
     measures = {}
     for name in job.course.changed if job.course else ():
         shown = replace(view, augment=Augmenter((name,), shop.scaling, rng))
-        measures[CHANGED + name] = _fitness(shop, model.answers(shown, pace), view)
+        measures[CHANGED + name] = _above_chance(model.answers(shown, pace), labels) / known
     return measures
+
+
+def _above_chance(answers: Values, labels: Values) -> float:
+    """The mean recall of the classes, from 0 for any constant answer to 1.
+
+    >>> _above_chance(np.array([[9, 1], [9, 1], [1, 9], [9, 1]]), np.array([0, 0, 1, 1]))
+    0.5
+    """
+    kinds = len(np.unique(labels))
+    return (balanced_accuracy(answers.argmax(1), labels) * kinds - 1) / max(1, kinds - 1)
 
 
 def _train(shop: Workshop, job: Job, model: Model, pace: Pace) -> int:

@@ -92,14 +92,16 @@ def needs_clock(config: Config) -> bool:
     return is_planned(config) and config.evolution.minutes is not None and config.budget.speed is None
 
 
-def counted(config: Config, subject: Subject) -> Config:
-    """The settings of a planned run, with what nobody gave filled in without a clock."""
+def counted(config: Config, subject: Subject, seen: float | None = None) -> Config:
+    """The settings of a planned run, with what nobody gave filled in without a clock.
+
+    `seen` is about how many samples its largest network will see.
+    """
     own, sizes = config.budget, config.residual
-    if config.evolution.minutes is None:
-        steps = own.steps * config.evolution.generations
-        config = _suited(config, subject, steps * config.training.batch_size)
+    if seen is None:
+        seen = _seen(config)
     return settings.changed(
-        config,
+        _suited(config, subject, seen),
         budget={
             "speed": own.speed or 1e9,
             "reserve": own.reserve or 0.0,
@@ -136,7 +138,7 @@ def timed(
     reserve = _MARGIN * _SCORING * largest * samples / one_core + 1.0
     return counted(
         settings.changed(
-            _suited(config, subject, 60 * minutes * speed / largest),
+            config,
             budget={
                 "speed": speed,
                 "reserve": own.reserve if own.reserve is not None else min(reserve, 12 * minutes),
@@ -145,7 +147,17 @@ def timed(
             residual={"start_cost": cost, "start_parameters": parameters},
         ),
         subject,
+        60 * minutes * speed / largest,
     )
+
+
+def _seen(config: Config) -> float:
+    """About how many samples a network of the usual cost sees, siblings together."""
+    minutes, own = config.evolution.minutes, config.budget
+    if minutes is not None:
+        return 60 * minutes * (own.speed or 1e9) / (config.residual.start_cost or _COUNTED["cost"])
+    siblings = own.siblings or _COUNTED["siblings"]
+    return own.steps * config.evolution.generations * config.training.batch_size * siblings
 
 
 def _suited(config: Config, subject: Subject, seen: float) -> Config:
@@ -171,7 +183,13 @@ def timed_on(
     # without a clock nothing was kept back, unless somebody asked for it
     unknown = settings.changed(config, budget={"speed": None, "reserve": config.budget.reserve or None})
     dearest = max((one.phenotype for one in state.networks), key=family.cost)
-    return timed(unknown, family, subject, engine, dearest)
+    found = timed(unknown, family, subject, engine, dearest)
+    # what its first networks were made for stays
+    return settings.changed(
+        found,
+        training={"augment": config.training.augment},
+        residual={"start_decay": config.residual.start_decay},
+    )
 
 
 def _parameters(config: Config, subject: Subject, most: int | None = None) -> int:

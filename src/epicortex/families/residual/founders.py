@@ -92,7 +92,7 @@ def sized_founder(
     else:
         skeleton, width = _smallest(problem, scarce[-1], fits)
     genome = _genome(problem, skeleton, width, kernel_mix, rng)
-    if skeleton.trunk != "linear":
+    if len(problem.input_shape) > 1:
         genome = replace(genome, recipe=Recipe(decay=decay))
     return draw_phenotype(renewed(genome, rng), rng)
 
