@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from benchmarks.arms import ARMS, NEED_OURS
 from benchmarks.ledger import Key, Ledger
+from benchmarks.measure import matrix_speed
 from epicortex.data.catalog import BUILT_INS
 from epicortex.errors import EpiCortexError
 from epicortex.versions import versions
@@ -111,7 +112,8 @@ def run_one(key: Key, ledger: Ledger) -> bool:
 def _circumstances() -> dict[str, Any]:
     """When and on what a run begins."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {"at": now, "load": round(os.getloadavg()[0], 2), "commit": commit(), **versions()}
+    load, speed = os.getloadavg()[0], matrix_speed() / 1e9
+    return {"at": now, "load": round(load, 2), "speed": round(speed, 1), "commit": commit(), **versions()}
 
 
 def commit() -> str:

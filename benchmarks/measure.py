@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -43,6 +45,19 @@ def processor_seconds(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
     return time.process_time() - start
+
+
+def matrix_speed(for_seconds: float = 0.5) -> float:
+    """Multiplications a second of numpy's matrix product, as fast as it gets: the machine's speed just now.
+
+    >>> matrix_speed(0.01) > 1e6
+    True
+    """
+    matrix = np.ones((1024, 1024), np.float32)
+    end, best = time.perf_counter() + for_seconds, seconds(lambda: matrix @ matrix)
+    while time.perf_counter() < end:
+        best = min(best, seconds(lambda: matrix @ matrix))
+    return float(matrix.shape[0]) ** 3 / best
 
 
 def alternate(ours: Callable[[], object], theirs: Callable[[], object], *, rounds: int = 20) -> Ratio:

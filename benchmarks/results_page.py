@@ -147,11 +147,12 @@ def every_run(runs: Sequence[Run]) -> str:
                 _whole(found.get("parameters")),
                 _whole(found.get("seconds")),
                 f"{run.start['load']:.1f}",
+                f"{run.start['speed']:.0f}" if "speed" in run.start else "–",
                 run.start["commit"],
             ]
         )
     heads = ["run", "data", "minutes", "arm", "seed", "test", "validation", "parameters", "seconds", "load"]
-    return _table([*heads, "commit"], lines)
+    return _table([*heads, "speed", "commit"], lines)
 
 
 def _ended(run: Run) -> str:

@@ -111,7 +111,7 @@ def test_a_run_is_started_in_the_file_and_ends_in_it(tmp_path: Path) -> None:
     assert failed.ending == "failed"
     assert "run that first" in failed.figures["reason"]
     assert finished.figures["test"] > 0.9
-    assert {"at", "load", "commit", "epicortex", "torch"} <= finished.start.keys()
+    assert {"at", "load", "speed", "commit", "epicortex", "torch"} <= finished.start.keys()
 
 
 def test_tables_fill_their_regions_and_leave_the_prose(tmp_path: Path) -> None:
